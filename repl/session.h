@@ -93,6 +93,8 @@ class Session {
   auto load_text(const std::string& name, std::string text, const std::string& needed = {}) -> bool;
   /// From now on the text of a file is read from a mirror, which contains the editor's text, saved or not.
   void attach(const std::string& path, const std::string& mirror) { attached_ = {path, mirror}; }
+  /// True while the session's file is open in an editor.
+  [[nodiscard]] auto is_attached() const -> bool { return !attached_.second.empty() && path_ == attached_.first; }
   /// The path of the text of the loaded file.
   [[nodiscard]] auto source() const -> const std::string& { return path_ == attached_.first ? attached_.second : path_; }
   /// Starts over with a program of the file ("": the first) and, if named, a schedule function applied to it.

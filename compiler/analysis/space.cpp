@@ -315,12 +315,18 @@ class Search {
   }
 
  private:
+  static constexpr int64_t iterations_per_value = 64;
+
   auto step(size_t at) -> bool {
     if (left_ <= 0) { return false; }
     if (at == steps_.size()) {
-      if (!goal_(numbers_)) { return false; }
-      found_ = numbers_;
-      return true;
+      if (goal_(numbers_)) {
+        found_ = numbers_;
+        return true;
+      }
+      // An innermost loop of billions of iterations must end as well. Its iterations are cheap, so several of them count as one value.
+      if (++refused_ % iterations_per_value == 0) { --left_; }
+      return false;
     }
     const Space::Entry& e = steps_[at];
     if (e.kind == Space::Kind::Guard) {
@@ -383,6 +389,7 @@ class Search {
   std::vector<Space::Entry> steps_;
   std::optional<Numbers> found_;
   int64_t left_ = 0;
+  int64_t refused_ = 0;     // iterations that reach the place, and for which the goal does not hold
   bool hopeless_ = false;   // a condition uses a variable without a value
   bool stop_ = false;       // an entry cannot be evaluated
   bool all_ = false;

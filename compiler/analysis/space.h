@@ -64,7 +64,7 @@ class Space {
   [[nodiscard]] auto interval(const Expr& expr) const -> std::optional<Interval>;
 
   /// An iteration that runs and for which `goal` holds. `relevant`: the expressions that the goal evaluates. Each tried value counts against
-  /// `budget`; `most`: the most values of this search. `fixed`: values of some loops, and samples of parameters. None: no such iteration exists, or none was
+  /// `budget`, those of the innermost loop in part; `most`: the most values of this search. `fixed`: values of some loops, and samples of parameters. None: no such iteration exists, or none was
   /// found, or it is unknown whether it runs.
   using Goal = std::function<bool(const Numbers&)>;
   [[nodiscard]] auto witness(const std::vector<Expr>& relevant, int64_t& budget, const Goal& goal, const Numbers& fixed = {}, int64_t most = 1500) const

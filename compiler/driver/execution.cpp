@@ -125,7 +125,7 @@ class CallMaker {
     LOOPSMITH_CHECK(take_sizes());
     for (size_t i = 0; i < parameters().size(); ++i) { LOOPSMITH_CHECK(take_argument(i)); }
     LOOPSMITH_CHECK(solve_sizes(false));
-    LOOPSMITH_CHECK(check_sizes());
+    choose_sizes();
     LOOPSMITH_TRY(seed, read_seed());
     for (size_t i = 0; i < parameters().size(); ++i) {
       if (parameters()[i].kind != codegen::Parameter::Kind::Buffer) { continue; }
@@ -247,11 +247,14 @@ class CallMaker {
     return misfit->note.empty() ? std::move(d) : std::move(d).note({}, misfit->note);
   }
 
-  auto check_sizes() const -> Status {
+  /// Sizes that neither the command line nor a file gives.
+  void choose_sizes() {
     for (size_t i = 0; i < call_.interface.shape_variables.size(); ++i) {
-      if (!slots_[parameters().size() + i] && runtime::is_size(call_.interface, parameters().size() + i)) { return size_unknown(i); }
+      std::optional<int64_t>& slot = slots_[parameters().size() + i];
+      if (slot || !runtime::is_size(call_.interface, parameters().size() + i)) { continue; }
+      slot = runtime::usual_size;
+      call_.chosen_sizes.push_back(call_.interface.shape_variables[i]);
     }
-    return ok();
   }
 
   auto size_unknown(size_t variable) const -> Diagnostic {
@@ -322,7 +325,13 @@ void note_externals(const Selection& selection) {
   fmt::print(stderr, "note: the program calls {}\n", fmt::join(names, ", "));
 }
 
-void note_sizes(const Call& call) {
+void note_sizes(const Call& call, const Arguments& arguments) {
+  if (arguments.json() && !call.chosen_sizes.empty()) {
+    nlohmann::json sizes = nlohmann::json::object();
+    for (const std::string& name : call.chosen_sizes) { sizes[name] = runtime::usual_size; }
+    fmt::print("{}\n", nlohmann::json({{"event", "sizes"}, {"sizes", sizes}}).dump());
+    return;
+  }
   for (const std::string& name : call.chosen_sizes) { fmt::print(stderr, "note: the size `{}` is {}; `--arg {}=N` gives another\n", name, runtime::usual_size, name); }
 }
 

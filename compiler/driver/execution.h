@@ -25,7 +25,7 @@ struct Call {
   std::vector<runtime::Value> values;    // one per parameter
   std::vector<int64_t> sizes;            // the values of the shape variables
   std::vector<bool> is_from_file;        // one per parameter
-  std::vector<std::string> chosen_sizes; // scalar parameters that are sizes, and that the command line does not give
+  std::vector<std::string> chosen_sizes; // sizes, also scalar parameters, that neither the command line nor a file gives
 };
 /// Random contents depend only on the seed and the parameter's position, so all commands use the same. `--arg` takes precedence over `--inputs`.
 [[nodiscard]] auto make_call(const Selection& selection, const Arguments& arguments, uint64_t most_bytes = UINT64_MAX) -> Result<Call>;
@@ -35,8 +35,8 @@ struct Call {
 
 /// Prints the external functions that a program calls, if any.
 void note_externals(const Selection& selection);
-/// Prints the sizes that the command line does not give.
-void note_sizes(const Call& call);
+/// Prints the sizes that the command line does not give: as notes, or as a line of JSON.
+void note_sizes(const Call& call, const Arguments& arguments);
 
 /// Writes the results of the call: summaries on standard output, or files in the folder of `--out`.
 [[nodiscard]] auto write_results(const Call& call, const Arguments& arguments) -> Status;

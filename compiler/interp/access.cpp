@@ -87,7 +87,7 @@ void note_granule(Frame& f, Runner owner, Shadow::Granule& uses, const Now& now,
 }  // namespace
 
 void note_bytes(Frame& f, const Pointer& pointer, int64_t bytes, uint32_t place, uint32_t access, bool writes, bool is_same) {
-  if (!f.watch || !pointer.memory || !pointer.memory->shadow.is_on() || bytes <= 0 || pointer.byte < 0 || pointer.byte + bytes > pointer.memory->bytes) { return; }
+  if (!f.watch || !pointer.memory || !pointer.memory->shadow.is_on() || bytes <= 0 || !pointer.has(bytes)) { return; }
   Shadow& shadow = pointer.memory->shadow;
   Now now{place, access, f.watch->access(access).origin};
   for (auto [g, last] = shadow.granules(pointer.byte, bytes); g <= last; ++g) {

@@ -15,7 +15,7 @@ namespace {
 
 // Executes a copy; with a null `from.memory` it writes zeros.
 void land(Frame& f, const Copy& copy, Origin origin) {
-  auto fits = [&](const Pointer& p) { return p.memory && p.byte >= 0 && p.byte + copy.bytes <= p.memory->bytes; };
+  auto fits = [&](const Pointer& p) { return p.has(copy.bytes); };
   const Pointer& outside = fits(copy.to) ? copy.from : copy.to;
   if (copy.bytes < 0 || !fits(copy.to) || (copy.from.memory && !fits(copy.from))) {
     if (!f.failed) {

@@ -34,10 +34,20 @@ struct Memory {
   Shadow shadow;                     // the last accesses; empty: races are not reported
 };
 
-/// A place in memory: the value of a variable of type handle.
+/// A place in memory: the value of a variable of type handle. Arithmetic of the program may put it anywhere, so sums with it may overflow.
 struct Pointer {
   Memory* memory = nullptr;
   int64_t byte = 0;
+
+  /// True if `size` bytes from `more` bytes behind the place are in the memory.
+  [[nodiscard]] auto has(int64_t size, int64_t more = 0) const -> bool {
+    int64_t at = 0, end = 0;
+    return memory != nullptr && size >= 0 && !__builtin_add_overflow(byte, more, &at) && at >= 0 && !__builtin_add_overflow(at, size, &end) && end <= memory->bytes;
+  }
+  /// The number of elements of this size from the place to the end of the memory; 0: the place is outside.
+  [[nodiscard]] auto elements(int64_t element_bytes) const -> int64_t {
+    return memory != nullptr && byte >= 0 && byte <= memory->bytes ? (memory->bytes - byte) / element_bytes : 0;
+  }
 };
 
 /// A copy that was started and has not completed yet (copies.h).

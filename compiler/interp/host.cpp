@@ -62,7 +62,7 @@ void out_of_memory(Frame& f, Origin origin, int64_t at, const Pointer& p) {
 }
 
 void fill(Frame& f, Pointer p, const void* from, int64_t bytes, Origin origin) {
-  if (!p.memory || p.byte < 0 || p.byte + bytes > p.memory->bytes) { return out_of_memory(f, origin, p.byte, p); }
+  if (!p.has(bytes)) { return out_of_memory(f, origin, p.byte, p); }
   std::memcpy(p.memory->data + p.byte, from, static_cast<size_t>(bytes));
   if (!p.memory->written.empty()) { std::fill_n(p.memory->written.begin() + p.byte, bytes, uint8_t{1}); }
 }
@@ -77,7 +77,7 @@ auto StructField::place(Frame& f, int64_t& bytes) const -> char* {
   int64_t at = p.byte + index->eval(f) * l.stride + l.offset;
   bytes = l.bytes;
   if (f.failed) { return nullptr; }
-  if (!p.memory || at < 0 || at + bytes > p.memory->bytes) {
+  if (!Pointer{p.memory, at}.has(bytes)) {
     out_of_memory(f, origin, at, p);
     return nullptr;
   }

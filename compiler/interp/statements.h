@@ -200,7 +200,7 @@ struct BindBuffer {
     }
     b.offset = offset ? offset->eval(f) : 0;
     int64_t bytes = std::max(1, buffer->dtype.element_bytes() * buffer->dtype.lanes);
-    b.count = b.memory ? (b.memory->bytes - b.start) / bytes : 0;
+    b.count = pointer.elements(bytes);
     if (is_too_large) {
       // No memory can contain such a buffer: all its accesses are out of bounds.
       std::fill(b.strides.begin(), b.strides.end(), 0);
@@ -280,7 +280,7 @@ struct MatchRegion {
     to.start = from.start;
     // In elements of the view, whose type may differ from that of the buffer.
     int64_t bytes = std::max(1, buffer->dtype.element_bytes() * buffer->dtype.lanes);
-    to.count = from.memory ? (from.memory->bytes - from.start) / bytes : 0;
+    to.count = Pointer{from.memory, from.start}.elements(bytes);
     to.offset = from.offset;
     size_t rank = buffer->shape.size();
     size_t skip = mins.size() - rank;

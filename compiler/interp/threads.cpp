@@ -184,7 +184,7 @@ void MemoryCall::run(Frame& f) const {
   f.lane = 0;
   Pointer target = to->eval(f);
   int64_t n = bytes->eval(f);
-  auto fits = [&](const Pointer& p) { return p.memory && n >= 0 && p.byte >= 0 && p.byte + n <= p.memory->bytes; };
+  auto fits = [&](const Pointer& p) { return p.has(n); };
   Pointer source = from ? from->eval(f) : target;
   if (!fits(target) || !fits(source)) {
     f.fail(error(loopsmith::Code::InterpOutOfBounds, origin).arg("index", n).arg("buffer", name.view())

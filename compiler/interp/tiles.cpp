@@ -53,7 +53,7 @@ class Elements {
  private:
   auto place(int64_t i) -> char* {
     int64_t at = pointer_.byte + i * bytes_;
-    if (pointer_.memory && at >= 0 && at + bytes_ <= pointer_.memory->bytes) { return pointer_.memory->data + at; }
+    if (pointer_.has(bytes_, i * bytes_)) { return pointer_.memory->data + at; }
     if (!f_.failed) {
       f_.fail(error(loopsmith::Code::InterpOutOfBounds, op_.origin).arg("index", at).arg("buffer", op_.name.view())
                   .arg("extent", pointer_.memory ? pointer_.memory->bytes : 0).arg("dimension", "bytes").arg("iteration", f_.iteration()));
@@ -240,10 +240,8 @@ void TileStatement::too_few_threads(Frame& f) const {
   f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "`" + name.str() + "` in a warp of less than 32 threads"));
 }
 
-void TileStatement::warp_operation(Frame& f) const {
-  if (kind == Kind::LoadMatrix && operands[0].row) { return load_tiles_of_warp(f); }
-  if (kind == Kind::MultiplyWarp && operands[0].row) { return multiply_tiles_of_warp(f); }
-  Kernel& kernel = *f.kernel;
+// Operations whose threads need nothing of each other: fills, stores, and transposed loads of bytes. False: another operation.
+auto TileStatement::own_part_of_warp(Frame& f) const -> bool {
   int lane = f.thread % warp_size;
   // Registers of the whole warp: each thread has its own row.
   auto own_row = [&](size_t i) {
@@ -255,14 +253,14 @@ void TileStatement::warp_operation(Frame& f) const {
   if (kind == Kind::FillWarp) {
     Elements row = own_row(0);
     for (int i = 0; i < columns; ++i) { row.set(i, Slot{}); }
-    return;
+    return true;
   }
   if (kind == Kind::StoreWarp) {
     Elements row = own_row(0);
     Elements memory(f, *this, operands[1]);
     int64_t step = stride->eval(f);
     for (int i = 0; i < columns; ++i) { memory.set((8 * (i % 4 / 2) + lane / 4) * step + 8 * (i / 4) + lane % 4 * 2 + i % 2, row.get(i)); }
-    return;
+    return true;
   }
   if (kind == Kind::LoadMatrix && is_transposed && operands[0].element.bits == 8) {
     // Loads byte by byte; the last argument is the stride.
@@ -270,8 +268,65 @@ void TileStatement::warp_operation(Frame& f) const {
     Elements memory(f, *this, {operands[1].pointer, nullptr, operands[1].element});
     int64_t step = operands[1].offset->eval(f);
     for (int i = 0; i < 16; ++i) { own.set(i, memory.get((i % 8 / 4 * 16 + lane % 4 * 4 + i % 4) * step + lane / 4 + i / 8 * 8)); }
-    return;
+    return true;
   }
+  return false;
+}
+
+namespace {
+
+/// Loads four matrices of 8 x 8 elements of 16 bits: thread t has the address of row t % 8 of matrix t / 8.
+template <class OfThread>
+void load_matrices(bool is_transposed, int lane, const OfThread& of_thread) {
+  DataType half = DataType::uint(16);
+  Elements own = of_thread(lane, 0, half);
+  for (int matrix = 0; matrix < 4; ++matrix) {
+    for (int i = 0; i < 2; ++i) {
+      int row = is_transposed ? lane % 4 * 2 + i : lane / 4;
+      int column = is_transposed ? lane / 4 : lane % 4 * 2 + i;
+      own.set(matrix * 2 + i, of_thread(matrix * 8 + row, 1, half).get(column));
+    }
+  }
+}
+
+/// The left matrix, 16 x k, and the right matrix, k x 8, of a multiplication, each row by row.
+struct Factors { std::vector<Slot> left, right; };
+
+/// Collects the factors from the registers of all threads of the warp. `selected`: the word of a thread that chooses the elements of a sparse left matrix.
+template <class OfThread>
+auto factors_of_warp(const TileStatement& of, int64_t selected, const OfThread& of_thread) -> Factors {
+  const int k = of.k, held = of.selector ? k / 2 : k;
+  const int left_count = 16 * held / warp_size, right_count = k * 8 / warp_size;
+  Factors out{std::vector<Slot>(static_cast<size_t>(16 * k)), std::vector<Slot>(static_cast<size_t>(k * 8))};
+  // The column of an element of the sparse matrix: two bits for each; 16 bits of the word are for row r, the others for row r + 8.
+  auto whole_column = [&](Spot s) {
+    int holder = s.row % 8 * 4 + static_cast<int>(k == 16 ? selected & 3 : (selected & 1) * 2 + s.column / 8);
+    auto word = static_cast<uint64_t>(of_thread(holder, 3, of.operands[3].element).get(0).i);
+    return s.column / 2 * 4 + static_cast<int>((word >> (s.row / 8 * 16 + s.column % 8 * 2)) & 3);
+  };
+  for (int t = 0; t < warp_size; ++t) {
+    Elements left = of_thread(t, 1, of.operands[1].element), right = of_thread(t, 2, of.operands[2].element);
+    for (int i = 0; i < left_count; ++i) {
+      Spot s = of.selector ? sparse_left_spot(k, t, i) : left_spot(k, t, i);
+      if (of.selector) { s.column = whole_column(s); }
+      out.left[static_cast<size_t>(s.row * k + s.column)] = left.get(i);
+    }
+    for (int i = 0; i < right_count; ++i) {
+      Spot s = of.selector ? sparse_right_spot(t, i) : right_spot(k, t, i);
+      out.right[static_cast<size_t>(s.row * 8 + s.column)] = right.get(i);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void TileStatement::warp_operation(Frame& f) const {
+  if (kind == Kind::LoadMatrix && operands[0].row) { return load_tiles_of_warp(f); }
+  if (kind == Kind::MultiplyWarp && operands[0].row) { return multiply_tiles_of_warp(f); }
+  if (own_part_of_warp(f)) { return; }
+  Kernel& kernel = *f.kernel;
+  int lane = f.thread % warp_size;
   // Every thread posts the places of its operands; then each thread computes its own part.
   const std::vector<int>& warps = kernel.warps(warp_size);
   std::vector<Slot>& mine = kernel.posted[static_cast<size_t>(f.thread)];
@@ -285,56 +340,25 @@ void TileStatement::warp_operation(Frame& f) const {
     return Elements(f, *this, element, pointer_of(&kernel.posted[static_cast<size_t>(first + thread)][2 * operand]));
   };
   if (kind == Kind::LoadMatrix) {
-    // Four matrices of 8 x 8 elements of 16 bits: thread t has the address of row t % 8 of matrix t / 8.
-    DataType half = DataType::uint(16);
-    Elements own = of_thread(lane, 0, half);
-    for (int matrix = 0; matrix < 4; ++matrix) {
-      for (int i = 0; i < 2; ++i) {
-        int row = is_transposed ? lane % 4 * 2 + i : lane / 4;
-        int column = is_transposed ? lane / 4 : lane % 4 * 2 + i;
-        own.set(matrix * 2 + i, of_thread(matrix * 8 + row, 1, half).get(column));
-      }
-    }
-  } else {
-    // operands: C, A, B.
-    int held = selector ? k / 2 : k;
-    int a_count = 16 * held / warp_size, b_count = k * 8 / warp_size;
-    std::vector<Slot> a(static_cast<size_t>(16 * k)), b(static_cast<size_t>(k * 8));
-    // The column of an element of the sparse matrix: two bits for each; 16 bits of the word are for row r, the others for row r + 8.
-    auto whole_column = [&](Spot s) {
-      int64_t chosen = selector->eval(f);
-      int holder = s.row % 8 * 4 + static_cast<int>(k == 16 ? chosen & 3 : (chosen & 1) * 2 + s.column / 8);
-      auto word = static_cast<uint64_t>(of_thread(holder, 3, operands[3].element).get(0).i);
-      return s.column / 2 * 4 + static_cast<int>((word >> (s.row / 8 * 16 + s.column % 8 * 2)) & 3);
-    };
-    for (int t = 0; t < warp_size; ++t) {
-      Elements left = of_thread(t, 1, operands[1].element), right = of_thread(t, 2, operands[2].element);
-      for (int i = 0; i < a_count; ++i) {
-        Spot s = selector ? sparse_left_spot(k, t, i) : left_spot(k, t, i);
-        if (selector) { s.column = whole_column(s); }
-        a[static_cast<size_t>(s.row * k + s.column)] = left.get(i);
-      }
-      for (int i = 0; i < b_count; ++i) {
-        Spot s = selector ? sparse_right_spot(t, i) : right_spot(k, t, i);
-        b[static_cast<size_t>(s.row * 8 + s.column)] = right.get(i);
-      }
-    }
-    Elements c = of_thread(lane, 0, operands[0].element);
-    std::array<Slot, 4> out{};
-    for (int i = 0; i < 4; ++i) {
-      Spot s = result_spot(lane, i);
-      Slot sum = c.get(i);
-      for (int l = 0; l < k; ++l) {
-        sum = c.multiply_add(sum, operands[1].element, a[static_cast<size_t>(s.row * k + l)], operands[2].element, b[static_cast<size_t>(l * 8 + s.column)]);
-      }
-      out[static_cast<size_t>(i)] = sum;
-    }
-    // No thread may overwrite registers that others still read.
+    load_matrices(is_transposed, lane, of_thread);
     kernel.wait(f, &operands, warps, origin, Kernel::Wait::Exchange);
-    for (int i = 0; i < 4 && !f.failed; ++i) { c.set(i, out[static_cast<size_t>(i)]); }
     return;
   }
+  // operands: C, A, B.
+  const Factors factors = factors_of_warp(*this, selector ? selector->eval(f) : 0, of_thread);
+  Elements c = of_thread(lane, 0, operands[0].element);
+  std::array<Slot, 4> out{};
+  for (int i = 0; i < 4; ++i) {
+    Spot s = result_spot(lane, i);
+    Slot sum = c.get(i);
+    for (int l = 0; l < k; ++l) {
+      sum = c.multiply_add(sum, operands[1].element, factors.left[static_cast<size_t>(s.row * k + l)], operands[2].element, factors.right[static_cast<size_t>(l * 8 + s.column)]);
+    }
+    out[static_cast<size_t>(i)] = sum;
+  }
+  // No thread may overwrite registers that others still read.
   kernel.wait(f, &operands, warps, origin, Kernel::Wait::Exchange);
+  for (int i = 0; i < 4 && !f.failed; ++i) { c.set(i, out[static_cast<size_t>(i)]); }
 }
 
 /// The bytes of a tile: a register of this thread, or a place in a buffer of tiles. Null if that place is not in the buffer; the frame then has the error.
@@ -345,7 +369,7 @@ auto TileStatement::tile_memory(Frame& f, size_t which, bool is_written) const -
   }
   Pointer p = tile_buffers[which]->eval(f);
   constexpr auto size = static_cast<int64_t>(amx_tile_bytes);
-  if (!p.memory || p.byte < 0 || p.byte + size > p.memory->bytes) {
+  if (!p.has(size)) {
     f.fail(error(loopsmith::Code::InterpOutOfBounds, origin).arg("index", p.byte).arg("buffer", name.view()).arg("extent", p.memory ? p.memory->bytes : 0)
                .arg("dimension", "bytes").arg("iteration", f.iteration()));
     return nullptr;
@@ -367,7 +391,7 @@ void TileStatement::tile_operation(Frame& f) const {
     int64_t step = stride->eval(f);
     for (int64_t r = 0; r < 16; ++r) {
       int64_t at = p.byte + r * step;
-      if (!p.memory || at < 0 || at + static_cast<int64_t>(row_bytes) > p.memory->bytes) {
+      if (!Pointer{p.memory, at}.has(static_cast<int64_t>(row_bytes))) {
         f.fail(error(loopsmith::Code::InterpOutOfBounds, origin).arg("index", at).arg("buffer", name.view()).arg("extent", p.memory ? p.memory->bytes : 0)
                    .arg("dimension", "bytes").arg("iteration", f.iteration()));
         return;

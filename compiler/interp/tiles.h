@@ -57,6 +57,7 @@ struct TileStatement final : Statement {
  private:
   void fragment_operation(Frame& f) const;
   void warp_operation(Frame& f) const;
+  auto own_part_of_warp(Frame& f) const -> bool;
   void load_tiles_of_warp(Frame& f) const;
   void multiply_tiles_of_warp(Frame& f) const;
   void too_few_threads(Frame& f) const;

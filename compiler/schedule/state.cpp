@@ -28,6 +28,7 @@ struct FuncState::Kept {
     bool is_affine;
   };
   std::shared_ptr<KnownHiddenReads> hidden = std::make_shared<KnownHiddenReads>();   // shared by all states of a schedule
+  std::shared_ptr<KnownCovers> known_covers = std::make_shared<KnownCovers>();       // likewise
   // The buffers that a block allocates, sorted by their memory.
   struct AllocEntry { NodeId block; Sequence<Buffer> made_from; Sequence<Alloc> by_data; };
   std::vector<AllocEntry> allocs;            // of this state or an earlier one: compared on use
@@ -279,9 +280,9 @@ auto FuncState::cover(const Place& scope_place) const -> const Cover& {
   auto before = find_entry(kept_->old_covers, of_this);
   Cover cover;
   if (before && before->around == around) {
-    cover = compute_cover(*this, scope_place, scope_info(scope_place), changed_consumers(*this, *before->tree, *tree), before->cover);
+    cover = compute_cover(*this, scope_place, scope_info(scope_place), changed_consumers(*this, *before->tree, *tree), before->cover, kept_->known_covers.get());
   } else {
-    cover = compute_cover(*this, scope_place, scope_info(scope_place));
+    cover = compute_cover(*this, scope_place, scope_info(scope_place), *kept_->known_covers);
   }
   auto entry = std::make_shared<Kept::CoverEntry>(Kept::CoverEntry{scope_place.id, func(), std::move(around), std::move(tree), std::move(cover)});
   kept_->covers.push_back(entry);
@@ -299,6 +300,8 @@ void FuncState::adopt(const FuncState& before) {
   // A search makes thousands of states from one. If too many entries belong to removed blocks, they are dropped.
   constexpr size_t many = 4096;
   if (before.kept_->hidden->size() < many + 4 * places().size()) { kept_->hidden = before.kept_->hidden; }
+  constexpr size_t many_covers = 512;
+  if (before.kept_->known_covers->size() < many_covers + 4 * places().size()) { kept_->known_covers = before.kept_->known_covers; }
   kept_->allocs = before.kept_->allocs;
   kept_->outputs = before.kept_->outputs;
   if (before.kept_->outside && before.kept_->outside->empty()) { kept_->outside = before.kept_->outside; }

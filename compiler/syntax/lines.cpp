@@ -236,6 +236,47 @@ class LineScanner {
            (rest.size() > 1 && rest[0] == '@' && is_name_start(rest[1]));
   }
 
+  // The place behind a backslash at `i`: the next line, where the backslash ends a line; elsewhere it is a fault.
+  auto past_backslash(LogicalLine& line, size_t i, size_t& code_end) -> size_t {
+    if (at_or_zero(i + 1) == '\n') { return i + 2; }
+    if (at_or_zero(i + 1) == '\r') { return i + (at_or_zero(i + 2) == '\n' ? 3 : 2); }
+    if (i + 1 == text_.size()) { return i + 1; }
+    fault(line, LineFault::BadCharacter, i, i + 1);
+    return code_end = i + 1;
+  }
+
+  // The end of the string at `i` in the logical line that begins at `at`.
+  struct StringEnd {
+    size_t end = 0;
+    bool gives_up = false;    // a string in triple quotes without an end: the lines are scanned again, leniently
+    bool ends_line = false;   // the same, scanned leniently: the logical line ends with it
+  };
+  auto line_string(LogicalLine& line, size_t at, size_t i, bool is_lenient) -> StringEnd {
+    char c = text_[i];
+    bool unclosed = false;
+    bool is_format = has_format_prefix(at, i);
+    size_t quotes = at_or_zero(i + 1) == c && at_or_zero(i + 2) == c ? 3 : 1;
+    size_t end = scan_string(i, is_format, is_lenient && gave_up_triple_at(i), unclosed, 0);
+    if (!unclosed) { return {end}; }
+    fault(line, LineFault::UnclosedString, i, i + quotes);
+    if (unclosed_triple_) {
+      gave_up_ = true;
+      triple_at_ = i;
+      return {.end = end, .gives_up = true};
+    }
+    if (quotes == 3) { brackets_.clear(); }
+    return {.end = end, .ends_line = quotes == 3};
+  }
+
+  // Opens the bracket at `i`. False: it is nested too deep, and a strict scan ends.
+  auto open(LogicalLine& line, size_t i, bool is_lenient) -> bool {
+    brackets_.push_back(i);
+    if (brackets_.size() <= kMaxDepth) { return true; }
+    fault(line, LineFault::TooDeep, i, i + 1);
+    if (is_lenient) { brackets_.pop_back(); } else { gave_up_ = true; }
+    return is_lenient;
+  }
+
   // The end of the logical line that begins at `at`. Strict: brackets and strings extend to their ends; `gave_up_` is
   // set when one is never closed. Lenient: the line ends in front of a line that is not indented more than it is.
   auto scan_line(size_t at, uint32_t indent, bool is_lenient, LogicalLine& line) -> size_t {
@@ -275,14 +316,7 @@ class LineScanner {
         if (i < text_.size() && static_cast<unsigned char>(text_[i]) >= 0x80) { i = last_begin; }
         else { code_end = i; continue; }
       }
-      if (c == '\\') {
-        if (at_or_zero(i + 1) == '\n') { i += 2; continue; }
-        if (at_or_zero(i + 1) == '\r') { i += at_or_zero(i + 2) == '\n' ? 3 : 2; continue; }
-        if (i + 1 == text_.size()) { ++i; continue; }
-        fault(line, LineFault::BadCharacter, i, i + 1);
-        code_end = ++i;
-        continue;
-      }
+      if (c == '\\') { i = past_backslash(line, i, code_end); continue; }
       if (c == '#') { i = comment(i, indent, false); continue; }
       if (c == '\n' || c == '\r') {
         size_t next = brackets_.empty() ? i : next_line(i, at, code_end, indent, is_lenient);
@@ -299,30 +333,10 @@ class LineScanner {
       last_is_operator_ = false;
       last_begin = i;
       if (c == '"' || c == '\'') {
-        bool unclosed = false;
-        bool is_format = has_format_prefix(at, i);
-        size_t quotes = at_or_zero(i + 1) == c && at_or_zero(i + 2) == c ? 3 : 1;
-        size_t end = scan_string(i, is_format, is_lenient && gave_up_triple_at(i), unclosed, 0);
-        if (unclosed) {
-          fault(line, LineFault::UnclosedString, i, i + quotes);
-          if (unclosed_triple_) { gave_up_ = true; triple_at_ = i; return end; }
-          if (quotes == 3) {
-            code_end = end;
-            brackets_.clear();
-            return finish(end);
-          }
-        }
-        i = code_end = end;
-        continue;
-      }
-      if (is_name_part(c)) {
-        if (size_t bad = is_bad_character(text_, i); bad != 0) {
-          fault(line, LineFault::BadCharacter, i, i + bad);
-          code_end = i += bad;
-          continue;
-        }
-        i = past_name(i);
-        code_end = i;
+        StringEnd string = line_string(line, at, i, is_lenient);
+        if (string.gives_up) { return string.end; }
+        i = code_end = string.end;
+        if (string.ends_line) { return finish(i); }
         continue;
       }
       if (size_t bad = is_bad_character(text_, i); bad != 0) {
@@ -330,16 +344,12 @@ class LineScanner {
         code_end = i += bad;
         continue;
       }
-      if (c == '(' || c == '[' || c == '{') {
-        brackets_.push_back(i);
-        if (brackets_.size() > kMaxDepth) {
-          fault(line, LineFault::TooDeep, i, i + 1);
-          if (!is_lenient) { gave_up_ = true; return i; }
-          brackets_.pop_back();
-        }
-      } else if (c == ')' || c == ']' || c == '}') {
-        close(line, i, c);
+      if (is_name_part(c)) {
+        code_end = i = past_name(i);
+        continue;
       }
+      if ((c == '(' || c == '[' || c == '{') && !open(line, i, is_lenient)) { return i; }
+      if (c == ')' || c == ']' || c == '}') { close(line, i, c); }
       last_is_operator_ = true;
       code_end = ++i;
     }

@@ -451,6 +451,24 @@ void Front::attach_repl(const Json& id, const std::string& uri, std::optional<in
   reply(id, {{"command", command}, {"mirror", *mirror}});
 }
 
+/// Makes the edit that an attached REPL asks for: lines `first` to `last` of the text become `lines`, if the text is still the one that the REPL has read.
+void Front::edit_from_repl(const std::string& uri, const Document& document, std::string edit) {
+  uint64_t number = document.number;
+  std::string why;
+  auto asked = parse_json(edit, why);
+  auto first = asked ? int_in(*asked, "first") : std::nullopt;
+  auto last = asked ? int_in(*asked, "last") : std::nullopt;
+  if (!first || !last) { return mirrors_.answer_edit(number, "the edit cannot be read"); }
+  if (string_in(*asked, "text") != document.text.text) { return mirrors_.answer_edit(number, "the text in the editor has changed meanwhile; repeat the command"); }
+  Json range = {{"start", {{"line", *first}, {"character", 0}}}, {"end", {{"line", *last}, {"character", int_in(*asked, "character").value_or(0)}}}};
+  Json edits = {{{"range", range}, {"newText", string_in(*asked, "lines")}}};
+  ask_client("workspace/applyEdit", {{"label", "Steps of the REPL"}, {"edit", {{"changes", {{uri, edits}}}}}}, [this, number](const Json& response) {
+    bool is_applied = bool_in(member(response, "result"), "applied");
+    std::string reason = string_in(member(response, "result"), "failureReason");
+    mirrors_.answer_edit(number, is_applied ? "" : reason.empty() ? "the editor did not make the edit" : "the editor did not make the edit: " + reason);
+  });
+}
+
 void Front::execute_command(const Json& id, const Json& params, std::string body) {
   std::string command = string_in(params, "command");
   const Json& arguments = member(params, "arguments");

@@ -115,6 +115,7 @@ class Front {
   void replay_to(const Json& id, const Json& place);
   void show_view(const Pending& pending, const std::string& body);
   void attach_repl(const Json& id, const std::string& uri, std::optional<int64_t> line);
+  void edit_from_repl(const std::string& uri, const Document& document, std::string edit);
   void execute_command(const Json& id, const Json& params, std::string body);
   void start_job(const Json& id, JobKind kind, const Json& argument);
   void steer_search(const Json& id, std::string_view command, const Json& argument);

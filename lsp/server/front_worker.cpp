@@ -246,6 +246,7 @@ void Front::on_tick() {
     for (const auto& [uri, document] : documents_) {
       auto written = mirrors_.version(document->number);
       if (written && *written != document->version) { mirrors_.write(document->number, document->version, document->text.text); }
+      if (auto edit = written ? mirrors_.take_edit(document->number) : std::nullopt) { edit_from_repl(uri, *document, *std::move(edit)); }
     }
   }
   // Wait a tenth of a second after the last close: an editor may close a thousand documents in a row.

@@ -342,6 +342,10 @@ void Jobs::on_line(JobId id, std::string_view line) {
   auto event = parse_json(text, why);
   if (!event) { return; }
   std::string kind = string_in(*event, "event");
+  if (kind == "sizes") {
+    job.sizes = member(*event, "sizes");
+    return;
+  }
   if (job.kind == JobKind::Verify) {
     if (bool_in(*event, "compared")) {
       job.is_equal = bool_in(*event, "equal");
@@ -460,8 +464,12 @@ auto Jobs::text_of_result(const Job& job) -> EndText {
     out.type = *job.is_equal ? 3 : 1;
     return out;
   }
+  std::string with_sizes;
+  if (job.sizes.is_object()) {
+    for (const auto& [name, value] : job.sizes.items()) { with_sizes += fmt::format("{}`{}` = {}", with_sizes.empty() ? ", with " : ", ", name, value.dump()); }
+  }
   if (job.kind == JobKind::Interpret) {
-    out.message = fmt::format("{}{} interpreted on random inputs:", job.block.empty() ? std::string() : fmt::format("block {} of ", job.block), job.schedule.empty() ? job.function : job.schedule);
+    out.message = fmt::format("{}{} interpreted on random inputs{}:", job.block.empty() ? std::string() : fmt::format("block {} of ", job.block), job.schedule.empty() ? job.function : job.schedule, with_sizes);
     add_rows();
     out.message += "; every access in bounds";
     if (!job.warnings.empty()) {
@@ -471,7 +479,7 @@ auto Jobs::text_of_result(const Job& job) -> EndText {
     return out;
   }
   if (job.kind == JobKind::Run) {
-    out.message = fmt::format("{} ran on random inputs:", job.schedule.empty() ? job.function : job.schedule);
+    out.message = fmt::format("{} ran on random inputs{}:", job.schedule.empty() ? job.function : job.schedule, with_sizes);
     add_rows();
     return out;
   }
@@ -489,6 +497,7 @@ auto Jobs::text_of_result(const Job& job) -> EndText {
     if (auto gflops = number_in(job.rows.back(), "gflops"); gflops && *gflops > 0) { out.message += fmt::format(", {:.4g} GFLOP/s", *gflops); }
     if (auto share = number_in(job.rows.back(), "roofline")) { out.message += ", " + roofline_text(*share, 1); }
     if (job.rows.size() > 1) { out.message += fmt::format(", {:.2f} times as fast as written", number_in(job.rows.front(), "seconds").value_or(0) / seconds); }
+    out.message += with_sizes;
     return out;
   }
   out.message = job.schedule.empty() ? job.function : job.schedule;

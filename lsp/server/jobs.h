@@ -132,6 +132,7 @@ class Jobs {
     std::optional<bool> is_equal;   // of a comparison
     std::string extent;             // of a comparison: "2 inputs, no error, seed 8"; empty: not reported
     std::vector<Json> rows;         // of a measurement, or the results of a run
+    Json sizes;                     // the sizes that were chosen for it: {"n": 64}
     std::vector<std::string> warnings;   // of an interpretation
     Clock::time_point last_sent{};  // the time when the worker last received the progress
     std::string other;

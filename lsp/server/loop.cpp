@@ -23,8 +23,12 @@ namespace loopsmith::lsp {
 namespace {
 
 /// The niceness of searches and measurements in the background. At 5 the slowest keys took twice as long while a search ran; at 15 they took as
-/// long as without one (`bench-typing`).
-constexpr int job_niceness = 15;
+/// long as without one (`bench-typing`). On a busy machine jobs then hardly advance. Tests that run beside other tests therefore set
+/// LOOPSMITH_TEST_PRIORITY: their jobs run like any other program.
+auto job_niceness() -> int {
+  static const bool is_equal = std::getenv("LOOPSMITH_TEST_PRIORITY") != nullptr;
+  return is_equal ? 0 : 15;
+}
 
 /// With niceness alone the system may let a job finish its time slice before a key is answered, so jobs are stopped while a key is answered. They
 /// resume `pause_behind_answer` after the answer, so that the editor can handle it, and at the latest after `longest_hold`; then they run for the
@@ -249,7 +253,7 @@ class Server final : public Host {
   auto start_job(JobId id, const std::vector<std::string>& arguments, const std::string& input)
       -> std::optional<std::string> override {
     // The job and the programs that it starts are one process group, so that all of them stop together.
-    ProcessOptions options{.argv = {options_.job_program}, .environment = {{background_variable, "1"}}, .standard_error = Stream::Pipe, .niceness = job_niceness};
+    ProcessOptions options{.argv = {options_.job_program}, .environment = {{background_variable, "1"}}, .standard_error = Stream::Pipe, .niceness = job_niceness()};
     options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
     auto process = Process::start(options);
     if (!process.ok()) { return process.diagnostics().front().message(); }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <system_error>
 
 namespace loopsmith::lsp {
@@ -43,6 +44,15 @@ auto locked(const std::string& folder) -> int {
   return -1;
 }
 
+/// Removes the folder of a mirror with its files: the mirror, edits and answers, and files that a write left unfinished.
+void remove_folder(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (auto file = std::filesystem::directory_iterator(folder, ignored); !ignored && file != std::filesystem::directory_iterator(); file.increment(ignored)) {
+    ::unlink(file->path().c_str());
+  }
+  ::rmdir(folder.c_str());
+}
+
 }  // namespace
 
 void Mirrors::sweep() {
@@ -51,12 +61,7 @@ void Mirrors::sweep() {
     if (!entry->path().filename().native().starts_with(prefix)) { continue; }
     int file = locked(entry->path());
     if (file < 0) { continue; }
-    // The folder holds the mirror, and at most one file that a write left unfinished.
-    std::error_code ignored;
-    for (auto mirror = std::filesystem::directory_iterator(entry->path(), ignored); !ignored && mirror != std::filesystem::directory_iterator(); mirror.increment(ignored)) {
-      ::unlink(mirror->path().c_str());
-    }
-    ::rmdir(entry->path().c_str());
+    remove_folder(entry->path());
     ::close(file);
   }
 }
@@ -92,12 +97,27 @@ void Mirrors::write(uint64_t document, int64_t version, std::string_view text) {
   if (found != mirrors_.end() && write_aside(found->second.path, text)) { found->second.version = version; }
 }
 
+auto Mirrors::take_edit(uint64_t document) -> std::optional<std::string> {
+  auto found = mirrors_.find(document);
+  if (found == mirrors_.end()) { return std::nullopt; }
+  std::string path = found->second.path + ".edit";
+  std::ifstream file(path, std::ios::binary);
+  if (!file) { return std::nullopt; }
+  std::ostringstream text;
+  text << file.rdbuf();
+  ::unlink(path.c_str());
+  return text.str();
+}
+
+void Mirrors::answer_edit(uint64_t document, std::string_view reason) {
+  auto found = mirrors_.find(document);
+  if (found != mirrors_.end()) { (void)write_aside(found->second.path + ".done", reason); }
+}
+
 void Mirrors::close(uint64_t document) {
   auto found = mirrors_.find(document);
   if (found == mirrors_.end()) { return; }
-  ::unlink((found->second.path + ".new").c_str());
-  ::unlink(found->second.path.c_str());
-  ::rmdir(found->second.folder.c_str());
+  remove_folder(found->second.folder);
   if (found->second.lock >= 0) { ::close(found->second.lock); }
   mirrors_.erase(found);
 }

@@ -1,5 +1,5 @@
 // Mirrors: files with the texts of open documents, saved or not, for programs beside the editor. A REPL that is attached to a document reads
-// the mirror of the document. A mirror is made on request only, in a folder that no other user may read, and removed when the document is closed.
+// the mirror of the document, and asks for an edit of the document by a file beside the mirror. A mirror is made on request only, in a folder that no other user may read, and removed when the document is closed.
 // The folder is locked while its server runs, so that the next server can remove the folders of a killed one. One thread.
 #pragma once
 
@@ -27,6 +27,10 @@ class Mirrors {
   [[nodiscard]] auto version(uint64_t document) const -> std::optional<int64_t>;
   /// Replaces the text. A concurrent reader sees the old text or the new one.
   void write(uint64_t document, int64_t version, std::string_view text);
+  /// The edit that a program beside the editor asks for (MIRROR.edit, `repl/attached.h`), which is removed; none: no program asks.
+  [[nodiscard]] auto take_edit(uint64_t document) -> std::optional<std::string>;
+  /// Answers it (MIRROR.done): empty, or the reason why the edit was not made.
+  void answer_edit(uint64_t document, std::string_view reason);
   void close(uint64_t document);
   [[nodiscard]] auto is_empty() const -> bool { return mirrors_.empty(); }
 

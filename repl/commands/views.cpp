@@ -9,6 +9,7 @@
 #include "ir/printer.h"
 #include "ir/script_diff.h"
 #include "repl/apart.h"
+#include "repl/attached.h"
 #include "repl/commands.h"
 #include "support/files.h"
 #include "syntax/document.h"
@@ -78,6 +79,18 @@ auto write(Session& session, const std::string& path, const std::string& text, c
   return true;
 }
 
+/// The file is open in an editor, whose text may be newer than the file: the editor writes the schedule into its text.
+auto write_in_editor(Session& session, const std::string& before, const std::string& after, const std::string& name) -> bool {
+  std::string why = edit_in_editor(session.source(), before, after);
+  if (!why.empty()) {
+    session.complain("schedule `" + name + "` was not written: " + why + "\n");
+    return false;
+  }
+  session.wrote(session.path());
+  session.print("schedule `" + name + "` written into the text in the editor\n");
+  return true;
+}
+
 /// The reason why the schedule cannot have the name; empty: it can.
 auto why_no_name(const std::string& name) -> std::string {
   syntax::Document document("def " + name + "():\n    pass\n");
@@ -104,6 +117,7 @@ auto as_python(const Session& session, std::string text) -> std::string {
 
 auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
+  if (arguments.empty() && session.is_attached()) { return save(session, {session.path()}); }
   if (arguments.empty() || arguments.size() > 2) {
     session.complain(":save takes a file, and the name of the schedule function where it is not `session`\n");
     return false;
@@ -116,10 +130,6 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   // The path may name the same file in another spelling.
   std::error_code ignored;
   bool is_own = arguments[0] == session.path() || std::filesystem::equivalent(arguments[0], session.path(), ignored);
-  if (is_own && session.source() != session.path()) {
-    session.complain("`" + session.path() + "` is open in the editor; save under another name\n");
-    return false;
-  }
   // An unrelated file would be overwritten.
   if (!is_own && !session.has_written(arguments[0]) && std::filesystem::exists(arguments[0], ignored)) {
     session.complain("`" + arguments[0] + "` exists, and this session did not write it; save under another name\n");
@@ -128,14 +138,15 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   // A document: all inputs and answers.
   if (arguments[0].ends_with(".md")) { return write(session, arguments[0], session.as_document(), "the session was written to " + arguments[0] + "; `loopsmith repl --check " + arguments[0] + "` runs it again and compares"); }
   // The schedule is appended to the program's own file; another file gets the program too.
-  std::string text;
+  std::string text, before;
   if (is_own) {
-    auto old = read_text(arguments[0]);
+    auto old = read_text(session.source());
     if (!old) {
       session.complain(old.diagnostics().front().message() + "\n");
       return false;
     }
     text = *std::move(old);
+    before = text;
   } else {
     text = session.document().text();
   }
@@ -170,7 +181,11 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
     function = (alias.empty() ? "" : alias + " = " + program + "\n\n\n") + workspace::in_form_of(syntax::Document(text), is_python, function).text;
   }
   std::string saved = workspace::with_edits(text, {workspace::placed_at_end(text, function)}) + behind;
-  if (!write(session, arguments[0], saved, "schedule `" + name + "` written to " + arguments[0])) { return false; }
+  if (is_own && session.is_attached()) {
+    if (!write_in_editor(session, before, saved, name)) { return false; }
+  } else if (!write(session, arguments[0], saved, "schedule `" + name + "` written to " + arguments[0])) {
+    return false;
+  }
   added = workspace::with_line_breaks(function, workspace::line_break_of(text));
   return true;
 }
@@ -212,7 +227,7 @@ auto emit(Session& session, codegen::EmitKind kind) -> bool {
 const Command print_command{"print", "[all | LOOP|BLOCK]", "the program now; where it is longer than the screen, unchanged nests are folded (also :ir)", print};
 const Command diff_command{"diff", "[FROM [TO]]", "the change that the last step made, or between steps", diff};
 const Command trace_command{"trace", "", "the trace so far, as Python", trace};
-const Command save_command{"save", "FILE [NAME]", "writes the steps as a schedule function; to a file NAME.md the session as a document that can be checked", save};
+const Command save_command{"save", "[FILE [NAME]]", "writes the steps as a schedule function; to a file NAME.md the session as a document that can be checked. In a REPL that an editor opened, without FILE: into the text in the editor", save};
 // Runs in a copy of the process, so that Ctrl-C ends it at once, even within a pass.
 const Command lower_command{"lower", "[STAGE]", "the program after lowering, or after one stage of it",
                             [](Session& s, const std::vector<std::string>& arguments) { return apart(s, "lowering", [&] { return lower(s, arguments); }); }};

@@ -41,7 +41,10 @@ constexpr int64_t most_elements = 1 << 20;
 constexpr rlim_t most_seconds = 20;                        // the limit of processor time for a change
 constexpr rlim_t most_memory = rlim_t{6} << 30;
 
-struct Source { std::string name, text; };
+struct Source {
+  std::string name, text;
+  [[nodiscard]] auto is_python() const -> bool { return name.ends_with(".py"); }
+};
 
 auto read(const std::filesystem::path& path) -> std::string {
   std::ifstream in(path, std::ios::binary);
@@ -50,13 +53,27 @@ auto read(const std::filesystem::path& path) -> std::string {
   return out.str();
 }
 
-/// The texts of the language tests, one by one, and the golden inputs of all rooms.
+/// The files in a case of the command line: behind each line `--- file NAME`, up to the next line with `--- `.
+void add_files_of_case(const std::string& name, const std::string& text, std::vector<Source>& out) {
+  constexpr std::string_view mark = "--- file ";
+  for (size_t begin = text.find(mark); begin != std::string::npos; begin = text.find(mark, begin + 1)) {
+    size_t line = text.find('\n', begin);
+    if ((begin > 0 && text[begin - 1] != '\n') || line == std::string::npos) { continue; }
+    std::string file = text.substr(begin + mark.size(), line - begin - mark.size());
+    if (!file.ends_with(".tir") && !file.ends_with(".py")) { continue; }
+    size_t end = text.find("\n--- ", line);
+    out.push_back({name + ":" + file, text.substr(line + 1, end == std::string::npos ? end : end - line)});
+  }
+}
+
+/// The texts of the language tests, one by one, the golden inputs of all rooms, the files in cases of the command line, and the examples.
 auto sources(const std::string& only) -> std::vector<Source> {
   std::vector<std::filesystem::path> files;
   for (const char* folder : {"tests/language/data", "tests/golden", "examples"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(std::filesystem::path(tests::source_folder()) / folder)) {
       std::string name = entry.path().string();
-      if (name.ends_with(".tir") && !name.ends_with(".expect.tir")) { files.push_back(entry.path()); }
+      bool is_text = (name.ends_with(".tir") && !name.ends_with(".expect.tir")) || name.ends_with(".py") || name.ends_with(".case");
+      if (is_text) { files.push_back(entry.path()); }
     }
   }
   std::sort(files.begin(), files.end());
@@ -64,6 +81,10 @@ auto sources(const std::string& only) -> std::vector<Source> {
   for (const auto& path : files) {
     std::string text = read(path), name = path.lexically_relative(tests::source_folder()).string();
     if (name.find(only) == std::string::npos) { continue; }
+    if (name.ends_with(".case")) {
+      add_files_of_case(name, text, out);
+      continue;
+    }
     size_t begin = text.starts_with("#### ") ? 0 : text.find("\n#### ");
     if (begin == std::string::npos) {
       out.push_back({name, text});
@@ -97,8 +118,8 @@ auto tokens_of(const std::string& text) -> std::vector<Token> {
     if (std::isspace(static_cast<unsigned char>(c)) != 0) { ++i; continue; }
     if (is_letter(c) || is_digit(c)) {
       while (i < text.size() && (is_letter(text[i]) || is_digit(text[i]) || (is_digit(c) && text[i] == '.'))) { ++i; }
-    } else if (c == '"') {
-      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i) {}
+    } else if (c == '"' || c == '\'') {
+      for (++i; i < text.size() && text[i] != c && text[i] != '\n'; ++i) {}
       i = std::min(i + 1, text.size());
     } else if (std::strchr(operators, c) != nullptr) {
       while (i < text.size() && std::strchr(operators, text[i]) != nullptr) { ++i; }
@@ -140,7 +161,7 @@ auto mutate(const std::string& text, Random& random) -> Mutant {
     changed = old + " " + old;
   } else if (is_digit(old[0])) {
     changed = random.pick(numbers);
-  } else if (old[0] == '"') {
+  } else if (old.size() > 1 && (old[0] == '"' || old[0] == '\'')) {
     std::string other = relative_of(old.substr(1, old.size() - 2), random);
     changed = "\"" + (other.empty() ? std::string(random.chance(50) ? "" : "x") : other) + "\"";
   } else {
@@ -187,9 +208,9 @@ void run_module(const IRModule& module, int pipe) {
   (void)codegen::emit(*lowered, target::host(), codegen::EmitKind::Assembly);
 }
 
-void run_all(const std::string& text, int pipe) {
+void run_all(const std::string& text, bool is_python, int pipe) {
   note(pipe, "check");
-  auto document = workspace::analyse("mutant.tir", text);
+  auto document = workspace::analyse(is_python ? "mutant.py" : "mutant.tir", text);
   auto snapshot = document->snapshot();
   std::vector<IRModule> modules;
   for (const workspace::Program& program : snapshot->programs()) {
@@ -203,7 +224,7 @@ void run_all(const std::string& text, int pipe) {
 }
 
 /// Empty if the child ended normally; otherwise the signal or status and the step.
-auto fault_of(const std::string& text) -> std::string {
+auto fault_of(const std::string& text, bool is_python) -> std::string {
   int ends[2];
   if (::pipe(ends) != 0) { return "no pipe"; }
   pid_t child = ::fork();
@@ -213,7 +234,7 @@ auto fault_of(const std::string& text) -> std::string {
     (void)::setrlimit(RLIMIT_CPU, &seconds);
     (void)::setrlimit(RLIMIT_CORE, &core);
     if (!tests::is_sanitized) { (void)::setrlimit(RLIMIT_AS, &memory); }
-    run_all(text, ends[1]);
+    run_all(text, is_python, ends[1]);
     ::_exit(0);
   }
   ::close(ends[1]);
@@ -252,7 +273,7 @@ auto main(int argc, char** argv) -> int {
   intrinsics::install();
   (void)target::host();
   if (!file.empty()) {
-    std::string fault = fault_of(read(file));
+    std::string fault = fault_of(read(file), file.ends_with(".py"));
     fmt::print("{}\n", fault.empty() ? "no fault" : fault);
     return fault.empty() ? 0 : 1;
   }
@@ -268,7 +289,7 @@ auto main(int argc, char** argv) -> int {
       return 0;
     }
     if (mutant.text.empty()) { continue; }
-    std::string fault = fault_of(mutant.text);
+    std::string fault = fault_of(mutant.text, source.is_python());
     if (fault.empty()) { continue; }
     ++faults;
     fmt::print("--seed {} --runs 1: {}, {}: {}\n", n, source.name, mutant.change, fault);

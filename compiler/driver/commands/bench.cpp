@@ -473,7 +473,7 @@ auto bench_here(std::vector<std::string> args) -> int {
   };
   auto call = make_call(rows[0].selection, arguments);
   if (!call) { return fail(call.diagnostics()); }
-  note_sizes(*call);
+  note_sizes(*call, arguments);
   if (asked.against_itself > 0 && is_device_target(last.target)) { return usage_error("bench", "`--against-itself` measures on this machine's processor, not on a device"); }
   if (asked.against_itself > 0) {
     asked.options.scalars = call->values;

@@ -186,7 +186,7 @@ auto interpret(std::vector<std::string> args) -> int {
   }
   auto call = make_call(selection, arguments, bytes);
   if (!call) { return fail(call.diagnostics()); }
-  note_sizes(*call);
+  note_sizes(*call, arguments);
   auto stats = interp::interpret(selection.module, selection.function, interpreter_arguments(*call), options);
   if (!stats) { return fail(stats.diagnostics()); }
   reporter.report(stats->warnings, selection.file.get());

@@ -59,7 +59,7 @@ auto run_here(std::vector<std::string> args) -> int {
   };
   auto call = make_call(selection, arguments);
   if (!call) { return fail(call.diagnostics()); }
-  note_sizes(*call);
+  note_sizes(*call, arguments);
   if (is_device_target(selection.target)) {
     if (arguments.has("--check-bounds")) { return usage_error("run", "`--check-bounds` is for programs on this machine's processor; `loopsmith interpret` checks every access of kernels"); }
     auto device = device_of(selection);

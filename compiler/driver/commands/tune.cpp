@@ -92,7 +92,9 @@ const Usage usage{
                 {.name = "--weights", .value = "LIST", .help = "with several programs: the weight of each, in their order, as `2,1`; the default is 1 for each"},
                 {.name = "--scheduler", .value = "S", .help = "with several programs: gain, the default, gives trials to the program with the largest expected gain; `gradient` and `gradient(alpha=0.2, window_size=3)` divide them as TVM does; `round-robin` in turns"},
                 {.name = "--all", .help = "tunes all programs of a file together"},
-                sizes_option, share_option,
+                sizes_option,
+                size_option,
+                share_option,
                 candidate_option,
                 {.name = "--workers", .value = "N", .help = "processes that build candidates; the default is 2, for CUDA the number of cores up to 16"},
                 {.name = "--insert", .help = "writes the best schedule into the file"},
@@ -179,10 +181,17 @@ class ProgressLine {
       fmt::print(stderr, "tune: {}\n", text);
       return;
     }
-    fmt::print(stderr, "\r\x1b[K{} {}{}", bar(p), text, p.phase == "done" ? "\n" : "");
+    fmt::print(stderr, "\r\x1b[K{}{}", in_a_row(bar(p), text), p.phase == "done" ? "\n" : "");
     std::fflush(stderr);
   }
-  /// "7 s of 16 s" during the search; afterwards, of the whole budget, and the time of a comparison beyond it.
+  /// The bar and the text in one row of the terminal, as a line that wraps cannot be written over: without the bar, and at last without the end of the text.
+  static auto in_a_row(const std::string& bar, const std::string& text) -> std::string {
+    winsize size{};
+    const size_t columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+    if (bar_width + 1 + text.size() < columns) { return bar + " " + text; }
+    return text.size() < columns ? text : text.substr(0, columns - 1);
+  }
+  /// "7 s of 20 s, search 16 s": the whole budget, and the part of it for the search; and the time of a comparison beyond it.
   static auto time_text(const tune::Progress& p) -> std::string {
     std::string out = fmt::format("{:.0f} s", p.elapsed_seconds);
     if (p.limit_seconds <= 0 || p.phase == "done") { return out; }
@@ -190,19 +199,21 @@ class ProgressLine {
       return out + fmt::format(": {:.0f} s more than asked for, as the comparison with the program takes longer", p.elapsed_seconds - p.limit_seconds);
     }
     bool is_search = p.phase != "confirming" && p.phase != "verifying";
-    return out + fmt::format(" of {:.0f} s", is_search && p.search_limit_seconds > 0 ? p.search_limit_seconds : p.limit_seconds);
+    out += fmt::format(" of {:.0f} s", p.limit_seconds);
+    return is_search && p.search_limit_seconds > 0 && p.search_limit_seconds < p.limit_seconds ? out + fmt::format(", search {:.0f} s", p.search_limit_seconds) : out;
   }
   static auto bar(const tune::Progress& p) -> std::string {
     double done = 0;
     if (p.trials_total > 0) { done = std::max(done, static_cast<double>(p.trials) / p.trials_total); }
     if (p.limit_seconds > 0) { done = std::max(done, p.elapsed_seconds / p.limit_seconds); }
     done = p.phase == "done" ? 1 : std::min(done, 1.0);
-    constexpr size_t width = 24;
-    auto filled = static_cast<size_t>(done * width);
+    auto filled = static_cast<size_t>(done * bar_width);
     std::string out;
-    for (size_t i = 0; i < width; ++i) { out += i < filled ? "█" : "░"; }
+    for (size_t i = 0; i < bar_width; ++i) { out += i < filled ? "█" : "░"; }
     return out;
   }
+
+  static constexpr size_t bar_width = 24;
 
   bool json_;
   bool terminal_;
@@ -608,7 +619,7 @@ auto share(const Arguments& arguments, const Selection& whole, const std::vector
 /// Several programs with one budget, and a table at the end.
 auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter& reporter) -> int {
   if (arguments.has("--with")) { return usage_error("tune", "`--with` names a schedule of one file"); }
-  auto all = arguments.has("--sizes") ? pick_sized(arguments, options.seed, reporter) : pick_all(arguments, options.seed, reporter);
+  auto all = !given_sizes(arguments).empty() ? pick_sized(arguments, options.seed, reporter) : pick_all(arguments, options.seed, reporter);
   if (const int* status = std::get_if<int>(&all)) { return *status; }
   auto& [selections, tasks, files, sized] = std::get<Picked>(all);
   if (tasks.empty()) { return fail(arguments, "the files have no program to tune"); }
@@ -792,18 +803,19 @@ auto tune(std::vector<std::string> args) -> int {
   auto& options = std::get<tune::SessionOptions>(asked);
 
   Reporter reporter(arguments);
-  const bool is_several = arguments.positional().size() > 1 || arguments.has("--all") || arguments.has("--sizes");
-  if (!is_several && (arguments.has("--weights") || arguments.has("--scheduler"))) { return usage_error("tune", "`--weights` and `--scheduler` are for several programs: name several files, or add `--all`"); }
-  if (arguments.has("--share") && !arguments.has("--sizes")) { return usage_error("tune", "`--share` needs `--sizes`"); }
+  const bool has_sizes = !given_sizes(arguments).empty();
+  const bool is_several = arguments.positional().size() > 1 || arguments.has("--all");
+  if (!is_several && !has_sizes && (arguments.has("--weights") || arguments.has("--scheduler"))) { return usage_error("tune", "`--weights` and `--scheduler` are for several programs: name several files, or add `--all`"); }
+  if (arguments.has("--share") && !has_sizes) { return usage_error("tune", "`--share` needs `--sizes`"); }
   if (auto percent = arguments.get("--share"); percent && !parse_number(*percent, 0, 1000)) { return usage_error("tune", "`--share` takes a number of percent from 0 to 1000, not `" + *percent + "`"); }
-  if (arguments.has("--weights") && arguments.has("--sizes")) { return usage_error("tune", "`--weights` and `--sizes` exclude each other"); }
-  if (arguments.has("--candidate") && (arguments.positional().size() > 1 || arguments.has("--all") || arguments.has("--sizes") || arguments.has("--with") || arguments.has("--space") || names_pieces(arguments))) {
+  if (arguments.has("--weights") && has_sizes) { return usage_error("tune", "`--weights` and `--sizes` exclude each other"); }
+  if (arguments.has("--candidate") && (is_several || has_sizes || arguments.has("--with") || arguments.has("--space") || names_pieces(arguments))) {
     return usage_error("tune", "`--candidate` is for one program, and is its own space");
   }
-  if (arguments.has("--sizes") && (arguments.positional().size() > 1 || arguments.has("--all") || arguments.has("--with") || arguments.has("--explain-space"))) {
+  if (has_sizes && (is_several || arguments.has("--with") || arguments.has("--explain-space"))) {
     return usage_error("tune", "`--sizes` is for one program, without `--all`, `--with` and `--explain-space`");
   }
-  if ((arguments.positional().size() > 1 || arguments.has("--all") || arguments.has("--sizes")) && !arguments.has("--explain-space")) { return tune_all(arguments, std::move(options), reporter); }
+  if ((is_several || has_sizes) && !arguments.has("--explain-space")) { return tune_all(arguments, std::move(options), reporter); }
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true, .until_hole = true, .takes_log = false, .only_template = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
@@ -831,6 +843,7 @@ auto tune(std::vector<std::string> args) -> int {
   if (is_space) { options.space = [&](const tune::SpaceContext& context) { return tune::sampled_space(context, selection.schedule, *selection.trace); }; }
   if (arguments.has("--candidate")) { take_candidates(arguments, selection, options); }
   if (arguments.has("--explain-space")) { return explain(arguments, selection, options, reporter); }
+  if (!arguments.json()) { note_measured_sizes(selection); }
   listen_to_signals();
   ProgressLine line(arguments.json(), floor_seconds(selection));
   options.on_progress = [&](const tune::Progress& p) { line.show(p); };

@@ -5,9 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "codegen/interface.h"
 #include "driver/command.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
+#include "runtime/jit.h"
 #include "transform/bind_sizes.h"
 #include "workspace/selection.h"
 
@@ -69,10 +71,28 @@ auto text_of(const PrimFunc& func, const std::string& name) -> std::string {
 
 }  // namespace
 
+auto given_sizes(const Arguments& arguments) -> std::vector<std::string> {
+  std::vector<std::string> out = arguments.all("--sizes");
+  for (const std::string& one : arguments.all("--arg")) { out.push_back(one); }
+  return out;
+}
+
+void note_measured_sizes(const Selection& selection) {
+  const PrimFunc func = selection.before->find(selection.function.view());
+  if (!func) { return; }
+  const codegen::Interface interface = codegen::interface_of(func, selection.function.str());
+  for (size_t i = 0; i < interface.slots(); ++i) {
+    const size_t count = interface.parameters.size();
+    if (!runtime::is_size(interface, i) || (i < count && interface.parameters[i].kind != codegen::Parameter::Kind::Scalar)) { continue; }
+    const std::string& name = i < count ? interface.parameters[i].name : interface.shape_variables[i - count];
+    fmt::print(stderr, "note: candidates are measured with `{}` = {}; `--sizes {}=N` tunes for the sizes that are used\n", name, runtime::usual_size, name);
+  }
+}
+
 auto pick_sizes(const Arguments& arguments, Reporter& reporter) -> std::variant<std::vector<SizedProgram>, int> {
   std::vector<Axis> axes;
   size_t count = 1;
-  for (const std::string& text : arguments.all("--sizes")) {
+  for (const std::string& text : given_sizes(arguments)) {
     axes.push_back(read_axis(text));
     if (axes.back().values.empty()) { return usage_error("tune", "`--sizes` takes the values of a size, as `n=128,256`, not `" + text + "`"); }
     const bool is_again = std::any_of(axes.begin(), axes.end() - 1, [&](const Axis& one) { return one.name == axes.back().name; });

@@ -12,6 +12,14 @@ namespace loopsmith::driver::commands {
 
 inline const Option sizes_option{.name = "--sizes", .value = "N=LIST", .help = "values of a symbolic size, as `n=128,256`; may be given several times. Each combination is tuned, and becomes a program of its own", .repeatable = true};
 
+inline const Option size_option{.name = "--arg", .value = "SIZE=N", .help = "a symbolic size, as for `run` and `bench`: the same as `--sizes SIZE=N`", .repeatable = true};
+
+/// The values of both options, `SIZE=LIST` each.
+[[nodiscard]] auto given_sizes(const Arguments& arguments) -> std::vector<std::string>;
+
+/// Prints the sizes for which the candidates of a program with symbolic sizes are measured, if any.
+void note_measured_sizes(const Selection& selection);
+
 /// A program for constant sizes.
 struct SizedProgram {
   Selection selection;     // the program with its name, as if it were in the file

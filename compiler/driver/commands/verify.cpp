@@ -276,7 +276,7 @@ auto verify_here(std::vector<std::string> args) -> int {
     reporter.report(before ? after.diagnostics() : before.diagnostics(), selection.file.get());
     return reporter.status();
   }
-  note_sizes(*before);
+  note_sizes(*before, arguments);
   return report(arguments, selection, device ? compare_on_device(selection, device, *before, *after, limit) : compare_on(selection, *before, *after, limit));
 }
 

@@ -394,8 +394,17 @@ local ok, err = xpcall(function()
   vim.api.nvim_chan_send(vim.b[terminal].terminal_job_id, ':loops\r')
   wait('the loops in the REPL', function() return screen():find('block C .*C <%- A,B') ~= nil end)
   check('a REPL beside sees what is not saved', screen():find('block C', 1, true) ~= nil, screen():match('[^\n]*block C[^\n]*') or screen())
+  -- Its steps are written back into the text, in one step of undo.
+  local before_save = table.concat(vim.api.nvim_buf_get_lines(source, 0, -1, false), '\n')
+  vim.api.nvim_chan_send(vim.b[terminal].terminal_job_id, 'sch.annotate(sch.get_loops("C")[0], "from_repl", 1)\r:save\r')
+  wait('the steps in the text', function() return table.concat(vim.api.nvim_buf_get_lines(source, 0, -1, false), '\n') ~= before_save end)
+  wait('the report of the REPL', function() return screen():find('written into the text in the editor', 1, true) ~= nil end)
   vim.cmd('bwipeout! ' .. terminal)
   vim.api.nvim_set_current_win(here_again)
+  check('a REPL writes its steps into the text', text():find('def session(sch: tir.Schedule) -> None:', #before_save, true) ~= nil and text():find('"from_repl", 1)', #before_save, true) ~= nil,
+    text():sub(#before_save))
+  vim.cmd('undo')
+  check('one undo removes them', text() == before_save, 'undo')
 
   -- The help lists every command.
   local commands = vim.tbl_filter(function(name) return name:find('^Loopsmith') ~= nil end, vim.tbl_keys(vim.api.nvim_get_commands({})))

@@ -11,6 +11,7 @@ LOOPSMITH_OPTIONS = {
     'while [ -e "$RECORD" ]; do RECORD="$RECORD.next"; unset LOOPSMITH_TEST_PATIENCE; done; exec "$LOOPSMITH" lsp --stdio --record "$RECORD"' },
   parser = vim.env.PARSER,
   filetypes = { 'tirscript', 'python' },
-  tune = { seconds = 4, target = 'llvm' },
+  -- A search ends after a number of trials, however busy the machine is.
+  tune = { trials = 6, seconds = 120, target = 'llvm' },
 }
 require('loopsmith').setup(LOOPSMITH_OPTIONS)

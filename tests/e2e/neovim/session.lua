@@ -448,7 +448,7 @@ function verbs.measured(step)
   return { before, done.code == 0 and stands() or done.stderr }
 end
 function verbs.tune(step)
-  client.request_sync('workspace/executeCommand', { command = 'loopsmith.tune', arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'] } } }, 60000, buffer)
+  client.request_sync('workspace/executeCommand', { command = 'loopsmith.tune', arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'], seconds = 300 } } }, 60000, buffer)
   local running = wait_for_lens(', best ')
   if not running then return { 'no best was told' } end
   -- Paused and resumed by commands: no trial is measured in between.
@@ -459,9 +459,9 @@ function verbs.tune(step)
     return 'no search'
   end
   if not wait_for_lens('tuning paused') then return { 'it was not paused' } end
-  vim.wait(1500)
+  vim.wait(500)
   local before = title()
-  vim.wait(1000)
+  vim.wait(500)
   local stood = title() == before and 'paused, it stands still' or ('paused, it went on: %s, %s'):format(before, title())
   vim.cmd('LoopsmithResume')
   if not wait_for_lens('tuning: ') then return { stood, 'it did not go on' } end
@@ -556,7 +556,7 @@ end
 function verbs.cancelSearch(step)
   local begun, ended
   progress_until(function(heard)
-    client.request_sync('workspace/executeCommand', { command = 'loopsmith.tune', arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'], seconds = 120 } } }, 60000, buffer)
+    client.request_sync('workspace/executeCommand', { command = 'loopsmith.tune', arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'], seconds = 300 } } }, 60000, buffer)
     if not wait_for_lens(', best ') then return end
     for _, one in ipairs(heard) do if one.value.kind == 'begin' then begun = one end end
     if not begun then return end
@@ -671,7 +671,7 @@ function verbs.splitBy(step)
 end
 -- The server is stopped while it searches, and restarted: the search is paused, and then continues.
 function verbs.interrupted(step)
-  client.request_sync('workspace/executeCommand', { command = 'loopsmith.tune', arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'], seconds = 30 } } }, 60000, buffer)
+  client.request_sync('workspace/executeCommand', { command = 'loopsmith.tune', arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'], seconds = 300 } } }, 60000, buffer)
   if not wait_for_lens(', best ') then return { 'no best was told' } end
   local out = { require('loopsmith').status():match('tuning ' .. step['function'] .. ': trial') or require('loopsmith').status() }
   start_again()
@@ -724,12 +724,15 @@ local ok, problem = xpcall(function()
     vim.wait(20000, function() return vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1] ~= nil end, 20)
     client = vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1]
     local is_ours = not step.editors or vim.tbl_contains(step.editors, 'Neovim')
-    local good, answer = true, {}
+    local good, answer, begin = true, {}, vim.uv.hrtime()
     if is_ours then good, answer = xpcall(verbs[step.ask], debug.traceback, step) end
     answer = good and answer or split(answer)
     if step.only then answer = vim.tbl_filter(function(line) return line:find(step.only, 1, true) ~= nil end, answer) end
     if step.brief then answer = vim.tbl_filter(function(line) return line:find('^[+-]') == nil end, answer) end
-    answers[#answers + 1] = { answer = #answer > 0 and answer or vim.empty_dict() }
+    local milliseconds = math.floor((vim.uv.hrtime() - begin) / 1e6)
+    answers[#answers + 1] = { answer = #answer > 0 and answer or vim.empty_dict(), milliseconds = milliseconds }
+    -- Printed at once, so that a session that is cut off shows its slow steps.
+    if milliseconds > 3000 then io.stdout:write(('     %5.1f s  %s: %s\n'):format(milliseconds / 1000, step.what, table.concat(answer, ' | '):sub(1, 200))) end
   end
 end, debug.traceback)
 if not ok then io.stderr:write(problem .. '\n') end

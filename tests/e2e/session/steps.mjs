@@ -41,5 +41,7 @@ steps.forEach((step, i) => {
   if (given.length === step.answer.length && given.every((line) => step.answer.includes(line))) { console.error('  the same lines in another order'); }
 });
 if (answers.length !== steps.length) { ++failed; console.error(`FAIL ${editor}: ${answers.length} answers to ${steps.length} steps`); }
+const slowest = answers.map((one, i) => ({ what: steps[i]?.what, seconds: (one?.milliseconds ?? 0) / 1000 })).sort((a, b) => b.seconds - a.seconds).slice(0, 12);
+console.log(`ok   the steps that took longest:${slowest.map(({ what, seconds }) => `\n     ${seconds.toFixed(1).padStart(5)} s  ${what}`).join('')}`);
 if (failed > 0) { process.exit(1); }
 console.log(`ok   the session of ${steps.length} steps: ${editor} gives the answers of session.json`);

@@ -1,4 +1,4 @@
-# Python around programs is none of TVMScript's: its mistakes and its unknown parts are not reported, and programs are read with what is known.
+# Python around programs is none of TVMScript's: its mistakes and its unknown parts are not reported, and programs are read with the known values.
 # run: golden_diagnostics tests/golden/frontend/around_programs.py
 import pytest
 import tvm

@@ -87,7 +87,7 @@ void fill_database(const std::string& program, const std::string& folder, std::s
 class Player {
  public:
   Player(const std::string& program, const std::string& folder, const std::string& record, bool with_capabilities)
-      : session_(command(program, record), {{"LOOPSMITH_TEST_FAULT", "1"}, {"LOOPSMITH_TEST_PATIENCE", "1"}, {"XDG_DATA_HOME", folder}, {"XDG_CACHE_HOME", folder}}),
+      : session_(command(program, record), {{"LOOPSMITH_TEST_FAULT", "1"}, {"LOOPSMITH_TEST_PATIENCE", "1"}, {"LOOPSMITH_TEST_PRIORITY", "1"}, {"XDG_DATA_HOME", folder}, {"XDG_CACHE_HOME", folder}}),
         with_capabilities_(with_capabilities) {}
 
   /// Returns the reason why the transcript cannot be played; empty: it was.

@@ -130,7 +130,7 @@ TEST_CASE("an agent is greeted in its revision of the protocol, or the newest") 
   }
 }
 
-TEST_CASE("the tools, each with a schema of what it takes") {
+TEST_CASE("the tools, each with a schema of its arguments") {
   Agent agent;
   Json tools = agent.request("tools/list", Json::object())["result"]["tools"];
   std::vector<std::string> names;
@@ -144,7 +144,7 @@ TEST_CASE("the tools, each with a schema of what it takes") {
   CHECK(names == std::vector<std::string>{"check", "schedule", "hint", "bench", "tune", "measure"});
 }
 
-TEST_CASE("check gives what the command gives, of a path or a text") {
+TEST_CASE("`check` returns the findings of the command, for a path or a text") {
   Agent agent;
   Json result = agent.call("check", {{"text", racy}});
   CHECK(result["isError"] == false);
@@ -261,7 +261,7 @@ TEST_CASE("a cancelled search ends, unanswered; the next call is served") {
   CHECK(agent.end() == 0);
 }
 
-TEST_CASE("what is wrong is answered, and nothing ends the server") {
+TEST_CASE("wrong requests get an answer, and none of them ends the server") {
   Agent agent;
   auto code_of = [&](const std::string& line) {
     agent.send_line(line);

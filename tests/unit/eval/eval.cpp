@@ -120,7 +120,7 @@ TEST_CASE("work and depth are bounded") {
   CHECK(evaluator.diagnostics.at(0).code == Code::Cancelled);
 }
 
-TEST_CASE("what is not evaluated is opaque and no error") {
+TEST_CASE("an expression that is not evaluated is opaque, not an error") {
   Run run("async def f(): pass\nx = {1, 2}\ny = x.pop() + 1\n");
   CHECK(run.evaluator.diagnostics.empty());
   CHECK(run["y"] == "<unknown>");

@@ -575,7 +575,7 @@ TEST_CASE("a wider type does not excuse a result that is wrong by less than a hu
   CHECK_FALSE(wrong->equal);
 }
 
-TEST_CASE("sums in another order differ by what their additions round") {
+TEST_CASE("sums in another order differ by rounding alone") {
   IRModule of_64 = parse("@T.prim_func\ndef main(A: T.Buffer((4, 64), \"float32\"), C: T.Buffer((4,), \"float32\")):\n"
                          "    for i in range(4):\n        for k in range(64):\n            C[i] = C[i] + A[i, k]\n");
   DataType f32 = DataType::float_(32);

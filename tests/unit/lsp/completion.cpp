@@ -139,7 +139,7 @@ TEST_CASE("no primitive is marked as legal at a place that the script does not r
   }
 }
 
-TEST_CASE("inside a statement what is known of its state is remembered while the text before it stays") {
+TEST_CASE("inside a statement the facts about its state are kept while the text before it stays") {
   JudgedState judged;
   Typed typed = type("    if True:\n        i0, i1 = sch.split(i, factors=[None, 4])\n        sch.parallel($0");
   auto ask = [&](Deadline until) { return completion(*typed.document->snapshot(), typed.at, {.until = until, .judged = &judged}); };
@@ -153,7 +153,7 @@ TEST_CASE("inside a statement what is known of its state is remembered while the
   CHECK(judged.inside == inside);
 }
 
-TEST_CASE("hover on what is made inside a statement") {
+TEST_CASE("hover on values made inside a statement") {
   CHECK(has(hover_title("    if True:\n        i$00, i1 = sch.split(i, factors=[None, 4])\n        sch.parallel(i0)\n"), "loop `i_0`"));
   // Also if the statement fails as a whole.
   CHECK(has(hover_title("    if True:\n        i0, i1 = sch.split(i, factors=[None, 4])\n        sch.parallel(i$01)\n        sch.vectorize(k)\n"), "loop `i_1`"));
@@ -186,7 +186,7 @@ TEST_CASE("factors are offered as lists where none is begun") {
   CHECK(Offered("    sch.sample_perfect_tile(i, n=2, decision=[32, $0").first(3) == Labels{"1", "2", "4"});
 }
 
-TEST_CASE("strings hold what belongs there") {
+TEST_CASE("completion in strings offers names that fit") {
   CHECK(Offered("    sch.unsafe_set_dtype(c, 0, \"$0").find("float16") != nullptr);
   CHECK(Offered("    sch.work_on(\"$0").first(1) == Labels{"main"});
   CHECK(Offered("    sch.get_block(\"C\", func_name=\"$0").first(1) == Labels{"main"});
@@ -197,7 +197,7 @@ TEST_CASE("strings hold what belongs there") {
   CHECK(Offered("    sch.reindex(c, \"$0").find("A") != nullptr);
 }
 
-TEST_CASE("arguments that are no loops and no blocks are offered as they are written, with what is legal first") {
+TEST_CASE("other arguments than loops and blocks are offered as they are written, legal ones first") {
   Offered bind("    sch.bind(i, $0");
   CHECK(bind.is_legal("\"threadIdx.x\""));
   CHECK(Offered("    sch.bind(k, $0").is_refused("\"blockIdx.x\""));

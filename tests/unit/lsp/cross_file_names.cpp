@@ -96,13 +96,13 @@ TEST_CASE("a block is renamed in the schedules of every file, those of its progr
   CHECK(renamed(files, files.at("plain.py", "\"C\", func_name", 1)) == Lines{"kernels.py 15:26", "plain.py 10:19"});
 }
 
-TEST_CASE("modules and what is in them") {
+TEST_CASE("modules and their members") {
   Texts files = texts();
   CHECK(renamed(files, files.at("kernels.py", "Module")) == Lines{"kernels.py 11:6", "plain.py 1:28", "plain.py 9:23", "plain.py 12:11"});
   CHECK(renamed(files, files.at("kernels.py", "main")) == Lines{"kernels.py 13:8", "plain.py 10:34", "plain.py 11:17", "plain.py 12:19"});
 }
 
-TEST_CASE("what an import renames is of that file; what cannot be found is not renamed") {
+TEST_CASE("names that an import renames belong to that file; names that are not found stay") {
   Texts files = texts();
   CHECK(renamed(files, files.at("alias.py", "mm")) == Lines{"alias.py 1:30", "alias.py 4:23"});
   CHECK(renamed(files, files.at("other.py", "matmul")) == Lines{"`matmul` is not bound in this file"});

@@ -116,7 +116,7 @@ TEST_CASE("an exception in a handler of the front costs its message; a text that
   CHECK(session.goodbye() == 0);
 }
 
-TEST_CASE("a crash in any handler costs the worker for a moment; what crashes twice is refused, and its document goes on", "[soak]") {
+TEST_CASE("a crash in any handler restarts the worker; a request that crashes twice is refused, and its document is served on", "[soak]") {
   const bool is_long = tests::is_soak();
   const std::vector<const char*> kinds = {"segfault", "kill", "abort", "overflow", "exit", "spin"};
   const size_t rotated = kinds.size() - 1;   // an endless loop is detected after a while

@@ -63,7 +63,7 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("hover on what a schedule has beside its primitives") {
+TEST_CASE("hover in a schedule, beside primitives") {
   std::string text = matmul + "    sch.tune(trials=4)\n    other = sch.copy()\n    print(text.copy)\n";
   CHECK(hover_at(text, "sch.$0tune") == Lines{"`sch.tune(budget=\"2min\", trials=64)`", "a place that a search is to fill: tune(budget=\"2min\", trials=64); nothing is done by it"});
   CHECK(hover_at(text, "sch.$0copy").front() == "`sch.copy()`");
@@ -87,7 +87,7 @@ TEST_CASE("hover on a loop: extent, kind, flops, bytes, intensity, strides") {
   CHECK(hover_at(matmul, "\"SSR\", [i, $0j, k]").front() == "loop `j`: serial, extent 64");
 }
 
-TEST_CASE("what is touched is compared with caches, the nearest that holds it") {
+TEST_CASE("the touched data is compared with the caches, and the nearest that holds it is named") {
   auto document = workspace::analyse("file:///t.tir", matmul);
   auto fact = [&](const std::string& at, const std::vector<uint64_t>& caches) -> std::string {
     auto info = hover(*document->snapshot(), cursor_in(matmul, at), Machine{.caches = caches});
@@ -130,7 +130,7 @@ TEST_CASE("hover on a block, an iter var, a buffer, a program") {
                                                         "`C` read and written, 32 KiB", "`A` read, 128 KiB", "`B` read, 64 KiB"});
 }
 
-TEST_CASE("hover on a primitive: what it is and what it did here; on a block's name in a schedule") {
+TEST_CASE("hover on a primitive: its signature and its effect here; on a block's name in a schedule") {
   CHECK(hover_at(matmul, "k0, k1 = sch.$0split") == Lines{"`split(loop, factors, preserve_unit_iters=True, disable_predication=False) -> loops`",
                                                      "makes a loop a nest of loops", "here: 2 lines of the program became 3", "`k0` is loop `k_0`, extent 32", "`k1` is loop `k_1`, extent 8"});
   CHECK(hover_at(matmul, "i, j, k = sch.$0get_loops")[2] == "here: it only looks, and changes nothing");
@@ -223,7 +223,7 @@ TEST_CASE("a found schedule goes behind its program, with the line ends of the f
   CHECK(tunables_in(*document->snapshot(), {25, 25}).size() == 1);
 }
 
-TEST_CASE("edits give what a fresh analysis of the final text gives") {
+TEST_CASE("after edits the analysis equals a fresh one of the final text") {
   // Type and delete each key of a schedule, and compare the findings.
   auto shown = [](const workspace::Snapshot& snapshot) {
     std::string all;
@@ -326,7 +326,7 @@ TEST_CASE("a variable of a schedule is a loop of the program at that line; a loo
   CHECK_FALSE(implementation(snapshot, cursor_in(matmul, "$0def s")));
 }
 
-TEST_CASE("a hint's pieces lead to what they name, and the factor that is left open can be filled in") {
+TEST_CASE("parts of a hint lead to the loops that they name, and an open factor can be filled in") {
   auto document = workspace::analyse("file:///t.tir", matmul);
   std::vector<Hint> hints = inlay_hints(*document->snapshot(), {0, static_cast<uint32_t>(matmul.size())});
   auto split = std::find_if(hints.begin(), hints.end(), [](const Hint& hint) { return hint.text.starts_with("=> k0:32 k1:8"); });

@@ -102,7 +102,7 @@ TEST_CASE("the nearer limit gives the progress of a search") {
   CHECK(message(Json::object(), R"({"event":"progress","trial":3,"elapsed":15})") == "trial 3, 15 s so far");
 }
 
-TEST_CASE("what was answered to the questions of a search is what it is begun with; answers that are not valid are none") {
+TEST_CASE("a search begins with the answers to its questions; invalid answers count as none") {
   Stage stage;
   stage.initialize({{"experimental", {{"interactiveInputTypes", {"string", "number"}}}}});
   stage.open("a", "x");
@@ -194,7 +194,7 @@ TEST_CASE("a block is interpreted alone, two schedules are timed in turns") {
   CHECK(stage.last("window/showMessage")["params"]["message"] == "s: 2.000 ms, t: 1.000 ms, measured in turns; t is 2.00 times as fast");
 }
 
-TEST_CASE("a search that is interrupted stands still in the next session, and goes on with what is left of its time") {
+TEST_CASE("an interrupted search is paused in the next session, and continues with the rest of its time") {
   DataFolder folder;
   FrontOptions options{.searches = folder.path + "/searches"};
   auto command = [](Stage& stage, const char* name, Json argument) { return stage.ask("workspace/executeCommand", {{"command", name}, {"arguments", Json::array({std::move(argument)})}}); };

@@ -59,6 +59,41 @@ TEST_CASE("a REPL is attached to a document: its mirror follows the text, is nob
   CHECK(read(mirror) == "(none)");
 }
 
+TEST_CASE("an attached REPL has the editor change the text, if it is still the text that the REPL has read") {
+  auto read = [](const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return file ? text.str() : std::string("(none)");
+  };
+  Stage stage;
+  stage.initialize();
+  stage.open("file:///no/such/b.tir", "one\ntwo");
+  int id = stage.ask("workspace/executeCommand", {{"command", "loopsmith.attachRepl"}, {"arguments", {{{"uri", "file:///no/such/b.tir"}}}}});
+  auto mirror = stage.answer_to(id)["result"]["mirror"].get<std::string>();
+  auto ask = [&](const Json& edit) {
+    std::ofstream(mirror + ".edit") << edit.dump();
+    stage.front.on_tick();
+  };
+  const Json edit = {{"text", "one\ntwo"}, {"first", 1}, {"last", 1}, {"character", 3}, {"lines", "two\nthree\n"}};
+  ask(edit);
+  CHECK(read(mirror + ".edit") == "(none)");
+  Json asked = stage.last("workspace/applyEdit");
+  CHECK(asked["params"]["edit"]["changes"]["file:///no/such/b.tir"][0] ==
+        Json::parse(R"({"range": {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 3}}, "newText": "two\nthree\n"})"));
+  CHECK(read(mirror + ".done") == "(none)");
+  stage.send({{"jsonrpc", "2.0"}, {"id", asked["id"]}, {"result", {{"applied", true}}}});
+  CHECK(read(mirror + ".done").empty());
+  // The text has changed since the REPL read it.
+  stage.notify("textDocument/didChange", {{"textDocument", {{"uri", "file:///no/such/b.tir"}, {"version", 2}}}, {"contentChanges", {{{"text", "other"}}}}});
+  ask(edit);
+  CHECK(read(mirror + ".done") == "the text in the editor has changed meanwhile; repeat the command");
+  ask("nonsense");
+  CHECK(read(mirror + ".done") == "the edit cannot be read");
+  stage.notify("textDocument/didClose", {{"textDocument", {{"uri", "file:///no/such/b.tir"}}}});
+  CHECK(read(mirror + ".done") == "(none)");
+}
+
 TEST_CASE("the next server takes away the mirrors of one that was killed, and leaves those of one that lives") {
   char base[] = "/tmp/loopsmith-test-XXXXXX";
   REQUIRE(::mkdtemp(base) != nullptr);

@@ -32,7 +32,7 @@ auto after(Texts& files, const std::vector<MovedFile>& moved) -> std::map<std::s
 
 }  // namespace
 
-TEST_CASE("imports of a file that gets another name say that name, and so does what uses them") {
+TEST_CASE("renaming a file changes the imports of it and their uses") {
   Texts files({
       {"kernels.py", "def tiled(sch):\n    pass\n\nN = 4\n"},
       {"lib/__init__.py", ""},

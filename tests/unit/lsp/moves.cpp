@@ -160,7 +160,7 @@ TEST_CASE("moves are written in the words of the script: its name for the schedu
   CHECK(worked > 8);
 }
 
-TEST_CASE("what is listed for a loop or block is all that is legal there") {
+TEST_CASE("the list for a loop or block has all legal primitives") {
   size_t most = 0;
   size_t places = 0;
   for (const char* name : {"matmul.tir", "softmax.tir", "conv2d_bias_relu.tir"}) {
@@ -200,7 +200,7 @@ TEST_CASE("what is listed for a loop or block is all that is legal there") {
   CHECK(places > 100 / tests::stride(6));
 }
 
-TEST_CASE("completion ranks primitives by what is legal in the state at the cursor") {
+TEST_CASE("completion ranks primitives by their legality in the state at the cursor") {
   size_t legal = 0;
   size_t refused = 0;
   for (const char* name : {"matmul.tir", "softmax.tir"}) {
@@ -270,7 +270,7 @@ TEST_CASE("completion lists loops with which the call is legal first, and gives 
   CHECK(find(compute_at, "i0")->note == "not here");
 }
 
-TEST_CASE("the preview of a primitive is the call and what it changes") {
+TEST_CASE("the preview of a primitive shows the call and its changes") {
   std::string text = example("matmul.tir");
   size_t at = text.find("    sch.parallel(i0)");
   std::string typed = text.substr(0, at) + "    sch.\n" + text.substr(at);
@@ -284,7 +284,7 @@ TEST_CASE("the preview of a primitive is the call and what it changes") {
   CHECK(preview(*document->snapshot(), 0, "split").empty());
 }
 
-TEST_CASE("what a preview shows is what the statement does once it is written") {
+TEST_CASE("a preview shows the effect that the written statement has") {
   size_t shown = 0;
   size_t changing = 0;
   for (const char* name : {"matmul.tir", "softmax.tir", "conv2d_bias_relu.tir"}) {
@@ -356,7 +356,7 @@ TEST_CASE("a list that ran out of time is marked as incomplete, and is complete 
   CHECK_FALSE(completion(*other.snapshot(), static_cast<uint32_t>(at + 27), {.until = past, .judged = &judged}).is_complete);
 }
 
-TEST_CASE("behind `T.` comes first what programs are written with; classes of nodes and what is for machines come last, and each word says how it is written") {
+TEST_CASE("after `T.` the words of programs come first, classes of nodes and words for machines last; each word has its form") {
   auto document = workspace::analyse("t.tir", "@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\")):\n    x = T.\n");
   std::string text = document->snapshot()->text();
   std::vector<CompletionItem> items = completion(*document->snapshot(), static_cast<uint32_t>(text.find("x = T.") + 6)).items;
@@ -372,7 +372,7 @@ TEST_CASE("behind `T.` comes first what programs are written with; classes of no
   CHECK(items[static_cast<size_t>(place("grid"))].detail == "for i, j in T.grid(m, n, ...)");
 }
 
-TEST_CASE("completion names what is in reach: of other declarations their names, of classes none of their own") {
+TEST_CASE("completion offers the names in scope: those of other declarations, none from inside of classes") {
   auto document = workspace::analyse("t.py", "SIZE = 4\n\nclass Config:\n    width = 1\n\ndef other(inner):\n    local = inner\n    return local\n\ndef here(own):\n    mine = own\n    x = \n");
   std::string text = document->snapshot()->text();
   std::set<std::string> labels;

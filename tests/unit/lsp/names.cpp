@@ -218,7 +218,7 @@ TEST_CASE("where it is not known which function has the block nothing is renamed
   check("    name = \"copy\"\n    sch.work_on(\"first\")\n    sch.get_block(name)\n    sch.work_on(\"second\")\n    sch.get_block(name)\n", 1, {}, {});
 }
 
-TEST_CASE("what two branches agree on, and what a helper leaves alone, is known") {
+TEST_CASE("facts on which two branches agree, and facts that a helper does not change, are known") {
   CHECK(strings_of(of_two("    if x:\n        sch.work_on(\"first\")\n    else:\n        sch.work_on(\"first\")\n    sch.get_block(\"copy\")\n"), 0) == Lines{"5"});
   std::string helper = "\ndef halves(sch, name):\n    return sch.split(sch.get_loops(name)[0], factors=[None, 2])\n";
   std::string text = of_two("    sch.work_on(\"second\")\n    halves(sch, \"copy\")\n    sch.get_block(\"copy\")\n" + helper);

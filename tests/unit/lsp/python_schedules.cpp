@@ -59,7 +59,7 @@ auto inserted(const std::string& text) -> std::string {
 
 }  // namespace
 
-TEST_CASE("a schedule that is inserted into a file of Python makes itself, and the file imports what it needs") {
+TEST_CASE("a schedule inserted into a Python file makes its own schedule object, and the file gets the imports") {
   const std::string printed = "get_block get_loops vectorize\n";
   struct Case { std::string head; std::string block = "block"; std::string imports; };
   const Case cases[] = {

@@ -154,7 +154,7 @@ TEST_CASE("a helper is inlined with its names kept apart") {
   CHECK(inline_helper(*snapshot_of(helpers), place_of(helpers, "split(b,")).title.empty());
 }
 
-TEST_CASE("what was drawn stands as constants or as decisions, and the program is the same") {
+TEST_CASE("samples are written as constants or as decisions, and the program stays the same") {
   size_t done = 0;
   // Draws at every place of a schedule: the steps keep their names and numbers.
   for (const char* path : {"examples/matmul.tir", "examples/softmax.tir"}) {
@@ -211,7 +211,7 @@ TEST_CASE("what was drawn stands as constants or as decisions, and the program i
   CHECK(done > 10);
 }
 
-TEST_CASE("draws as text: numbers, lists, loops, and what cannot be written") {
+TEST_CASE("samples as text: numbers, lists, loops, and values that cannot be written") {
   const std::string head = scale + "@ls.schedule(scale)\ndef s(sch: tir.Schedule) -> None:\n";
   auto body = [&](const std::string& steps, bool constants) {
     std::string text = head + steps;
@@ -248,7 +248,7 @@ TEST_CASE("draws as text: numbers, lists, loops, and what cannot be written") {
   CHECK(decisions_as_constants(*there, place_of(helper, "    t = ")).why_not == "line 10 draws as well, outside of `s`: inline that call first");
 }
 
-TEST_CASE("a step on a half of a reduction: each repair that is offered works, and does what was meant") {
+TEST_CASE("a step on a half of a reduction: each repair that is offered works and has the intended effect") {
   const std::string matmul = "@T.prim_func\ndef mm(A: T.Buffer((32, 24), \"float32\"), C: T.Buffer((32, 16), \"float32\")):\n    D = T.alloc_buffer((32, 16), \"float32\")\n    for i, j, k in T.grid(32, 16, 24):\n"
                              "        with T.block(\"D\"):\n            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n            with T.init():\n                D[vi, vj] = T.float32(0)\n            D[vi, vj] = D[vi, vj] + A[vi, vk]\n"
                              "    for i, j in T.grid(32, 16):\n        with T.block(\"C\"):\n            vi, vj = T.axis.remap(\"SS\", [i, j])\n            C[vi, vj] = D[vi, vj] * T.float32(2)\n\n\n"
@@ -283,7 +283,7 @@ TEST_CASE("a step on a half of a reduction: each repair that is offered works, a
   CHECK(repaired("    init = sch.decompose_reduction(d, k)\n    sch.compute_at(init, k)\n").empty());
 }
 
-TEST_CASE("all steps that change nothing go at once, and what only they used") {
+TEST_CASE("all steps without effect are removed at once, with the steps that only they used") {
   auto dropped = [](const std::string& body) {
     std::string text = scale + "@ls.schedule(scale)\ndef s(sch: tir.Schedule) -> None:\n" + body;
     auto there = snapshot_of(text);

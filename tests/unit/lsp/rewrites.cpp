@@ -193,7 +193,7 @@ TEST_CASE("a schedule minimised makes the same program with fewer steps") {
   CHECK(code_id(findings[0].code) == "loop-not-directly-inside");
 }
 
-TEST_CASE("what is no step of a schedule is not minimised away, nor what it uses") {
+TEST_CASE("minimising keeps statements that are no steps, and the steps that they use") {
   const std::string program = "from tvm.script import tir as T\nfrom tvm import tir\n\n@T.prim_func\ndef add(A: T.Buffer((16, 16), \"float32\"), B: T.Buffer((16, 16), \"float32\")):\n    for i, j in T.grid(16, 16):\n"
                               "        with T.block(\"B\"):\n            vi, vj = T.axis.remap(\"SS\", [i, j])\n            B[vi, vj] = A[vi, vj]\n\n\n"
                               "class TestAdd:\n    def test_split(self):\n        sch = tir.Schedule(add)\n";
@@ -248,7 +248,7 @@ TEST_CASE("a diagnostic as an expectation, in the form of the golden cases") {
   CHECK(found >= 3);
 }
 
-TEST_CASE("primitives that comments name, codes that are expected, what was measured") {
+TEST_CASE("primitives named in comments, expected codes, measurements") {
   std::string text =
       "@T.prim_func\ndef copy(A: T.Buffer((64,), \"float32\"), B: T.Buffer((64,), \"float32\")):\n    for i in range(64):\n        with T.block(\"B\"):\n"
       "            vi = T.axis.spatial(64, i)\n            B[vi] = A[vi]  # `sch.split` is no call; nor is \"`fuse`\"\n\n\n"

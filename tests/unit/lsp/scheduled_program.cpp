@@ -69,7 +69,7 @@ auto check_all(const std::string& name, const std::string& text) -> int {
 
 }  // namespace
 
-TEST_CASE("a schedule's program is written so that it reads as what the schedule made") {
+TEST_CASE("the written program of a schedule reads back as the program that the schedule made") {
   int count = 0;
   for (const char* path : {"examples/matmul.tir", "examples/conv2d_bias_relu.tir", "tests/golden/lsp/matmul.tir", "tests/golden/lsp/two.tir", "tests/golden/lsp/helpers.tir",
                            "tests/golden/lsp/chain.tir", "tests/golden/lsp/unnamed.tir"}) {

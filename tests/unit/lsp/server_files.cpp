@@ -56,7 +56,7 @@ TEST_CASE("a rename reaches files of the workspace that are not open, and folder
   std::filesystem::remove_all(folder.substr(0, folder.size() - 4));
 }
 
-TEST_CASE("links lead to pages that are there, and to what was measured") {
+TEST_CASE("links lead to existing pages and to measurements") {
   Session session = start();
   session.initialize({{"textDocument", {{"publishDiagnostics", {{"codeDescriptionSupport", true}}}}}});
   const std::string uri = "file:///linked.tir";

@@ -84,7 +84,7 @@ TEST_CASE("a background job with a tuner that is played: progress, stop, result,
   ::unlink(tuner.c_str());
 }
 
-TEST_CASE("a job and what it has started stand still while a key is answered, and go on") {
+TEST_CASE("a job and the processes that it started are stopped while a key is answered, and continue") {
   std::string tuner = "/tmp/loopsmith-stopped-" + std::to_string(::getpid());
   {
     // A program in the job's process group reports that it was continued; the job would never end by itself.
@@ -256,6 +256,7 @@ TEST_CASE("a lens runs a program (the job is played): the results are shown") {
     std::ofstream script(runner);
     script << "#!/bin/sh\n[ \"$1\" = run ] || exit 2\ncat > /dev/null\n"
               "case \"$*\" in *--with*) echo '{\"severity\":\"error\",\"message\":\"no such thing\"}'; exit 1;; esac\n"
+              "echo '{\"event\":\"sizes\",\"sizes\":{\"n\":64}}'\n"
               "echo '{\"dtype\":\"float32\",\"max\":2.5,\"mean\":1.5,\"min\":1,\"name\":\"B\",\"shape\":[16],\"not_finite\":3}'\n";
   }
   ::chmod(runner.c_str(), 0755);
@@ -271,7 +272,7 @@ TEST_CASE("a lens runs a program (the job is played): the results are shown") {
   };
   Json message = run({{"uri", uri}, {"function", "f"}});
   CHECK(message["type"] == 3);
-  CHECK(message["message"] == "f ran on random inputs: B float32 (16), 1 to 2.5, mean 1.5, 3 not finite");
+  CHECK(message["message"] == "f ran on random inputs, with `n` = 64: B float32 (16), 1 to 2.5, mean 1.5, 3 not finite");
   Json failed = run({{"uri", uri}, {"function", "f"}, {"schedule", "s"}});
   CHECK(failed["type"] == 1);
   CHECK(failed["message"] == "run of f failed: no such thing");
@@ -282,7 +283,7 @@ TEST_CASE("a lens runs a program (the job is played): the results are shown") {
   ::unlink(runner.c_str());
 }
 
-TEST_CASE("a program is interpreted on random inputs: what came out and that it kept in bounds, or the access that did not") {
+TEST_CASE("a program is interpreted on random inputs: its results, or the access that is out of bounds") {
   Session session = start();
   session.initialize();
   const std::string uri = "file:///a.tir";

@@ -57,7 +57,7 @@ TEST_CASE("memory is counted file by file: the sum is no more than the processes
   CHECK(session.goodbye() == 0);
 }
 
-TEST_CASE("what is counted of files is what they take of the process's memory, within a factor of 1.6") {
+TEST_CASE("the memory counted for files is their share of the process's memory, within a factor of 1.6") {
   Session session = start();
   session.initialize();
   auto text = [](int n, int steps) {

@@ -66,7 +66,7 @@ auto more(uint64_t with, uint64_t alone) -> double { return with > alone ? stati
 template <class Names>
 auto is_one_of(const Names& names, std::string_view name) -> bool { return std::find(std::begin(names), std::end(names), name) != std::end(names); }
 
-TEST_CASE("a step costs what it changes, not what stands around", "[flat]") {
+TEST_CASE("the cost of a step depends on its changes, not on the program around them", "[flat]") {
   constexpr int blocks = 500, many_blocks = 5000, functions = 200;
   const schedule::Primitive& lists_blocks = *schedule::find_primitive("get_child_blocks");
   double walk = more(count_of(lists_blocks, blocks, 0).pieces, count_of(lists_blocks, 3, 0).pieces);

@@ -139,7 +139,7 @@ TEST_CASE("a failed primitive leaves the module, the trace and the random state 
   CHECK(numbers(copy, must(copy.call("sample_perfect_tile", {l[0], 4, 16}))) == numbers(sch, first));
 }
 
-TEST_CASE("a copy is an undo, and shares what did not change") {
+TEST_CASE("a copy is an undo, and shares the unchanged parts") {
   Schedule sch(matmul());
   auto l = loops_of(must(sch.call("get_loops", {"C"})));
   Schedule before = sch;
@@ -234,7 +234,7 @@ TEST_CASE("traces of other versions are read: missing attributes get their defau
   CHECK(trace_to_json(sch.trace(), Dialect::SBlock).find("\"GetSBlock\"") != std::string::npos);
 }
 
-TEST_CASE("what is no trace is refused in words") {
+TEST_CASE("a text that is no trace is refused with a reason") {
   for (const char* text : {"", "{", "[]", "[[],[],[]]", "[[1],[]]", R"([[["Nothing",[],[],[]]],[]])", R"([[["GetLoops",[],[],[]]],[]])",
                            R"([[["GetBlock",[],["C","main",3],["b0"]]],[]])", R"([[],[[0,1]]])", R"([[["GetBlock",[],["C"],["x0"]]],[]])"}) {
     auto trace = trace_from_json(text);
@@ -245,7 +245,7 @@ TEST_CASE("what is no trace is refused in words") {
   CHECK(used_early.diagnostics()[0].message().find("`b0` is used, and no instruction before gives it") != std::string::npos);
 }
 
-TEST_CASE("what is kept of a state equals a recomputation, through rewrites of all kinds") {
+TEST_CASE("the stored facts of a state equal recomputed ones, through rewrites of all kinds") {
   Schedule sch(matmul());
   Value c = must(sch.call("get_block", {"C"}));
   Value out = must(sch.call("cache_write", {c, 0, "local"}));
@@ -271,7 +271,7 @@ TEST_CASE("what is kept of a state equals a recomputation, through rewrites of a
   CHECK(sch.state().func("main")->stage_pipeline(sch.state().func("main")->root()));
 }
 
-TEST_CASE("what is kept of a scope of many blocks equals a recomputation, wherever blocks go") {
+TEST_CASE("the stored facts of a scope of many blocks equal recomputed ones, wherever blocks move") {
   Schedule sch(long_chain(60));
   int accepted = 0, refused = 0;
   auto step = [&](const char* name, std::vector<Value> args) {
@@ -305,7 +305,7 @@ TEST_CASE("what is kept of a scope of many blocks equals a recomputation, wherev
   CHECK(refused > 5);
 }
 
-TEST_CASE("what is kept of a tangle of blocks equals a recomputation, after any changes of its statements") {
+TEST_CASE("the stored facts of many dependent blocks equal recomputed ones, after any change of their statements") {
   std::mt19937 random(3);
   auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
   std::vector<Buffer> buffers;
@@ -434,7 +434,7 @@ TEST_CASE("a trace of hundreds of thousands of instructions goes away in no more
   CHECK(copy.size() == static_cast<size_t>(count));
 }
 
-TEST_CASE("every row has what scripts, traces and help need") {
+TEST_CASE("every row has the fields that scripts, traces and help need") {
   std::set<std::string_view> names, kinds;
   for (const Primitive* row : all_primitives()) {
     INFO(std::string(row->name));

@@ -91,7 +91,7 @@ TEST_CASE("a schedule of a file has a state at any time", "[live]") {
   CHECK(state() == State::Waiting);
 }
 
-TEST_CASE("an edit on line 40 of 60 runs what follows it", "[live]") {
+TEST_CASE("an edit on line 40 of 60 runs the statements behind it", "[live]") {
   Session session(std::string(program) + schedule_text());
   CHECK(session.schedules.executed() == 60);
 
@@ -127,7 +127,7 @@ TEST_CASE("a schedule at the top of the file is run from the first statement tha
   CHECK(session.text() == fresh.text());
 }
 
-TEST_CASE("schedules of what others made, in what a file does when it is run by itself: whatever is edited, they are those of the text", "[live]") {
+TEST_CASE("schedules of modules that other code made, in the main part of a file: after any edit they are those of the text", "[live]") {
   std::string text = "from tvm import tir\nfrom tvm.target import Target\nN = 4\n\n\n" + std::string(program) + R"(if __name__ == "__main__":
     sch = tir.Schedule(scale)
     i, j = sch.get_loops("B")
@@ -219,7 +219,7 @@ TEST_CASE("a schedule beside one of the same name and text keeps its own places"
   }
 }
 
-TEST_CASE("an edit above a schedule, or of what it does not use, runs nothing", "[live]") {
+TEST_CASE("an edit above a schedule, or of text that it does not use, runs nothing", "[live]") {
   Session session(std::string(program) + schedule_text());
   session.replace("@T.prim_func", "# a comment\n\n@T.prim_func");
   CHECK(session.schedules.executed() == 0);
@@ -272,7 +272,7 @@ TEST_CASE("a run that is cut short leaves the last one shown, and goes on where 
   CHECK(session.text() == fresh.text());
 }
 
-TEST_CASE("what is written behind a return does not run", "[live]") {
+TEST_CASE("statements behind a return do not run", "[live]") {
   Session session(std::string(program) + "@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    i, j = sch.get_loops(\"B\")\n    return\n");
   session.replace("return\n", "return\n    sch.parallel(i)\n");
   CHECK(session.text().find("T.parallel") == std::string::npos);

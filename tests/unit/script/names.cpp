@@ -85,7 +85,7 @@ def s(sch: tir.Schedule):
             "`kk`: `kk` is not defined"});
 }
 
-TEST_CASE("names of schedules that Python makes, of what it does by itself, of helpers, and where the program has mistakes", "[names]") {
+TEST_CASE("names in schedules that Python makes, in the main part of a file, in helpers, and in programs with mistakes", "[names]") {
   CHECK(findings(R"(
 def helper(what, loop):
     what.unrol(loop)

@@ -67,7 +67,7 @@ TEST_CASE("an abort", "[.confined-abort]") {
   }
 }
 
-TEST_CASE("a confined thread computes, and what could reach others ends its process") {
+TEST_CASE("a confined thread computes, and a call that could reach other processes ends its process") {
   auto work = ended("[.confined-work]");
   if (!work) { return; }
   CHECK(work->succeeded());

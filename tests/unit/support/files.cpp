@@ -82,7 +82,7 @@ TEST_CASE("a file with several hard links is written into, for all of them") {
   CHECK(folder.entries() == 2);
 }
 
-TEST_CASE("what a killed writer left is removed, what a living one writes is not") {
+TEST_CASE("files left by a killed writer are removed, those of a living one are not") {
   Folder folder;
   REQUIRE(write_file(folder.file("a.tir"), "old").ok());
   std::ofstream(folder.file(".a.tir.loopsmith-AbCdEf")) << "half";

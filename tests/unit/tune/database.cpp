@@ -156,7 +156,7 @@ TEST_CASE("a file that is no database is refused and left as it is") {
   CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == text);
 }
 
-TEST_CASE("what is unwanted is forgotten, but for the best of each program") {
+TEST_CASE("unwanted records are removed, except the best of each program") {
   auto db = Database::open(":memory:");
   REQUIRE(db.ok());
   TaskKey other = task;
@@ -186,7 +186,7 @@ TEST_CASE("what is unwanted is forgotten, but for the best of each program") {
   CHECK(db->records(other)->size() == 1);
 }
 
-TEST_CASE("what is added at once is there as a whole, or not at all") {
+TEST_CASE("records that are added together are stored all or none") {
   auto db = Database::open(":memory:");
   REQUIRE(db.ok());
   auto failed = db->at_once([&]() -> Status {
@@ -199,7 +199,7 @@ TEST_CASE("what is added at once is there as a whole, or not at all") {
   CHECK(db->workloads()->size() == 1);
 }
 
-TEST_CASE("what is recorded is read without leaving a trace, and what cannot be read is silence") {
+TEST_CASE("reading a database leaves no files, and an unreadable one counts as empty") {
   TempFile file;
   CHECK_FALSE(recorded_on_disk(file.path, task.workload, task.machine));
   {

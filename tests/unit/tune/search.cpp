@@ -90,7 +90,7 @@ TEST_CASE("no point is proposed twice, and the same seed proposes the same") {
   CHECK(search_for("guided", 4, 200) != once);
 }
 
-TEST_CASE("the residual learns what the draft misses, and corrects nothing without data") {
+TEST_CASE("the residual learns the errors of the draft, and corrects nothing without data") {
   ResidualModel model;
   model.fit();
   CHECK(model.predict({1, 2, 3}) == 0);
@@ -102,7 +102,7 @@ TEST_CASE("the residual learns what the draft misses, and corrects nothing witho
   CHECK(model.predict({6, 0, 1}) > model.predict({0, 4, 1}) + 2);
 }
 
-TEST_CASE("the draft prefers what is known to be better") {
+TEST_CASE("the draft prefers the variants that are known to be faster") {
   CoreModel core;
   core.cores = 2;
   // matmul: i, j, k; A[i, k], B[k, j], C[i, j].

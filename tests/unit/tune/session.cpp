@@ -123,7 +123,7 @@ TEST_CASE("a stop is answered before the best is compared") {
   CHECK(search.phases.back() == "done stopped allowed");
 }
 
-TEST_CASE("a search leaves the comparison to who asks, and has found nothing until then") {
+TEST_CASE("a search leaves the comparison to its caller, and has found nothing until then") {
   StoppedSearch search;
   search.options.compare_later = true;
   auto result = search.run();
@@ -157,7 +157,7 @@ TEST_CASE("a search leaves the comparison to who asks, and has found nothing unt
   }
 }
 
-TEST_CASE("a search that goes on, stopped before its first trial, has what the one before measured") {
+TEST_CASE("a resumed search that is stopped before its first trial has the measurements of the search before") {
   StoppedSearch search;
   search.allow();
   search.options.database = search.folder + "/kept.db";

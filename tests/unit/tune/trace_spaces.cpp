@@ -81,7 +81,7 @@ TEST_CASE("factorizations are listed, innermost factors first") {
   CHECK(tune::factorizations(3628800, 5, -1).size() <= 100'000);
 }
 
-TEST_CASE("points of MetaSchedule's space compute what the program computes") {
+TEST_CASE("points of MetaSchedule's space compute the results of the program") {
   for (const std::string& program : {product_relu, std::string(rows)}) {
     IRModule module = module_of(program);
     target::Target target = target_of("llvm -mcpu=x86-64 -num-cores=2");
@@ -110,7 +110,7 @@ TEST_CASE("points of MetaSchedule's space compute what the program computes") {
   }
 }
 
-TEST_CASE("points of the space for devices are kernels within the limits that compute what the program computes") {
+TEST_CASE("points of the space for devices are kernels within the limits, with the results of the program") {
   for (const std::string& program : {product_relu, std::string(rows)}) {
     for (const char* name : {"cuda -arch=sm_80", "opencl"}) {
       INFO(name);

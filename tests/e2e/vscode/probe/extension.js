@@ -310,16 +310,16 @@ const verbs = {
     return [before, after];
   },
   tune: async (step) => {
-    await run('loopsmith.tune', { uri: document.uri.toString(), function: step.function });
+    await run('loopsmith.tune', { uri: document.uri.toString(), function: step.function, seconds: 300 });
     const running = await waitForLens(', best ');
     if (!running) { return ['no best was told']; }
     // Paused and resumed by the palette: no trial is measured in between.
     await run('loopsmith.pauseTuning');
     const title = async () => (await lensTitles()).find((lens) => lens.title.startsWith('tuning'))?.title ?? 'no search';
     if (!await waitForLens('tuning paused')) { return ['it was not paused']; }
-    await sleep(1500);
+    await sleep(500);
     const before = await title();
-    await sleep(1000);
+    await sleep(500);
     const stood = await title() === before ? 'paused, it stands still' : `paused, it went on: ${before}, ${await title()}`;
     await run('loopsmith.resumeTuning');
     if (!await waitForLens('tuning: ')) { return [stood, 'it did not go on']; }
@@ -431,7 +431,7 @@ const verbs = {
   // The server is stopped while it searches, and restarted: the search is paused, and then continues.
   interrupted: async (step) => {
     const { exports } = vscode.extensions.all.find((one) => one.isActive && one.exports?.status);
-    await run('loopsmith.tune', { uri: document.uri.toString(), function: step.function, seconds: 30 });
+    await run('loopsmith.tune', { uri: document.uri.toString(), function: step.function, seconds: 300 });
     if (!await waitForLens(', best ')) { return ['no best was told']; }
     const status = exports.status();
     await run('loopsmith.restart');
@@ -470,7 +470,7 @@ async function answerTo(step, agree) {
   document = await vscode.workspace.openTextDocument(file);
   await vscode.window.showTextDocument(document);
   // An extension is not notified when diagnostics are complete, so it asks again until the answer is right, for as long as a user would wait.
-  for (const end = Date.now() + (process.env.LOOPSMITH_UPDATE ? 3000 : 15_000);; await sleep(100)) {
+  for (const end = Date.now() + (process.env.LOOPSMITH_UPDATE ? 3000 : 30_000);; await sleep(100)) {
     let answer;
     try { answer = await verbs[step.ask](step); } catch (problem) { answer = split(problem.stack); }
     if (step.only) { answer = answer.filter((line) => line.includes(step.only)); }
