@@ -84,6 +84,7 @@ const Usage usage{
                 {.name = "--model", .value = "M", .help = "the model that corrects the draft, as listed above (the default is residual); or a model of whole candidates: a class of the file, `Mine` or `Mine(64)`, or the file of a trained model"},
                 {.name = "--batch", .value = "N", .help = "candidates that are measured between two proposals of the search; the default depends on the search"},
                 rules_option, postprocs_option, mutators_option, pieces_option,
+                {.name = "--transfer", .help = "also tries the fastest recorded schedules of other programs with the same target, such as other sizes, where they apply"},
                 {.name = "--keep-order", .help = "takes only schedules that add real numbers in the order of the program"},
                 {.name = "--explain-space", .help = "prints the sketches with their knobs, what was tried of them, and why units do not fit; measures nothing"},
                 {.name = "--causes", .value = "DIR", .help = "the folder for traces that reproduce failed candidates; the default is beside the database"},
@@ -301,6 +302,7 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
     options.search = *name;
   }
   options.keep_order = arguments.has("--keep-order");
+  options.transfer = arguments.has("--transfer");
   if (auto text = arguments.get("--space"); text && !is_space_name(*text)) { return usage_error("tune", "`--space` is own, metaschedule, ansor or the call of a space such as `ScheduleFn(tiles)`, not `" + *text + "`"); }
   if (arguments.get("--space", "") == "own" && names_pieces(arguments)) { return usage_error("tune", "`--rules`, `--postprocs` and `--mutators` make the space metaschedule"); }
   if (arguments.has("--insert") && arguments.positional()[0] == "-") { return usage_error("tune", "`--insert` needs a file to write to, not standard input"); }
@@ -400,6 +402,10 @@ void report_causes(const std::string& file, const std::string& program, const st
   }
 }
 
+auto profile_as_json(const tune::Profile& profile) -> nlohmann::json {
+  return {{"space", profile.space}, {"search", profile.search}, {"build", profile.build}, {"measure", profile.measure}, {"compare", profile.compare}};
+}
+
 void report_done_as_json(const Selection& selection, const tune::SessionResult& result, const std::string& name, const std::string& text, nlohmann::json causes) {
   nlohmann::json done = {{"event", "done"},
                          {"schedule_text", text},
@@ -417,6 +423,7 @@ void report_done_as_json(const Selection& selection, const tune::SessionResult& 
                          {"ranked", result.is_ranked},
                          {"figures", result.figures},
                          {"best_so_far", result.best_so_far},
+                         {"profile", profile_as_json(result.progress.profile)},
                          {"causes", std::move(causes)}};
   // The place of the hole in the text that was read, and the program in front of it.
   if (selection.hole) { done["hole"] = {{"offset", selection.hole->span.begin}, {"end", selection.hole->span.end}, {"state", selection.hole->state}}; }
@@ -432,6 +439,7 @@ void report_done(const tune::SessionResult& result) {
   fmt::print(stderr, "best: {}, {} trials in {:.0f} s{}\n", tune::best_text(result), result.progress.trials, result.progress.elapsed_seconds,
              failures.empty() ? "" : "; left out: " + failures);
   if (!result.figures.empty()) { fmt::print(stderr, "compiled: {}\n", result.figures); }
+  fmt::print(stderr, "time: {}\n", tune::profile_text(result.progress.profile));
   for (const std::string& note : result.notes) { fmt::print(stderr, "note: {}\n", note); }
   if (!result.verified.empty()) { fmt::print(stderr, "verified: {}\n", result.verified); }
 }
@@ -645,7 +653,7 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
     if (arguments.json()) {
       fmt::print("{}\n", nlohmann::json({{"event", "task"}, {"program", tasks[i].label}, {"file", files[i]}, {"weight", tasks[i].weight}, {"trials", task.trials}, {"best_seconds", task.result.best_seconds},
                                          {"plain_seconds", task.result.plain_seconds}, {"roof_seconds", task.roof_seconds}, {"gain_left", task.gain_left}, {"ended_by", tune::text_of(task.end)}, {"why", task.why},
-                                         {"verified", task.result.verified}, {"device", task.result.device}, {"ranked", task.result.is_ranked}, {"name", name}, {"schedule_text", text}, {"causes", causes_as_json(files[i], tasks[i].label, causes)}}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+                                         {"verified", task.result.verified}, {"device", task.result.device}, {"ranked", task.result.is_ranked}, {"profile", profile_as_json(task.result.progress.profile)}, {"name", name}, {"schedule_text", text}, {"causes", causes_as_json(files[i], tasks[i].label, causes)}}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else {
       report_causes(files[i], tasks[i].label, causes);
     }
@@ -655,6 +663,16 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
   }
   if (!arguments.json()) {
     fmt::print(stderr, "{}", tune::table_of(tasks, results));
+    tune::Profile total;
+    for (const tune::TaskResult& task : results) {
+      const tune::Profile& one = task.result.progress.profile;
+      total.space += one.space;
+      total.search += one.search;
+      total.build += one.build;
+      total.measure += one.measure;
+      total.compare += one.compare;
+    }
+    fmt::print(stderr, "time: {}\n", tune::profile_text(total));
     auto ranked = std::find_if(results.begin(), results.end(), [](const tune::TaskResult& task) { return task.result.is_ranked; });
     if (ranked != results.end()) { fmt::print(stderr, "note: times for targets without a device are estimates; nothing was measured\n"); }
   }
@@ -691,6 +709,11 @@ auto log_beside(const std::string& file, const std::string& log) -> std::string 
 /// Appends the trials of a search to a log. Returns the exit status of a failure.
 auto write_log(const Arguments& arguments, const std::string& path, const Selection& selection, const tune::SessionOptions& options, const std::string& device, const LogLine& line_of, Reporter& reporter)
     -> std::optional<int> {
+  // The trials come from the database.
+  if (options.database == ":memory:") {
+    if (!arguments.json()) { fmt::print(stderr, "note: no records are appended to {}: `--db :memory:` keeps no trials\n", path); }
+    return {};
+  }
   auto written = append_trials(path, selection, options, device, line_of);
   if (!written.ok()) {
     reporter.report(written.diagnostics(), nullptr);

@@ -109,6 +109,13 @@ auto applied(syntax::BinaryOp op, double a, double b) -> std::optional<double> {
   }
 }
 
+/// True for equal shapes, and for a table and a list as long as its rows.
+auto can_combine(const NumberArray& a, const NumberArray& b) -> bool {
+  const auto row_length = [](const NumberArray& one) { return one.is_table() ? one.columns : one.rows(); };
+  if (a.numbers.empty() || b.numbers.empty()) { return a.numbers.size() == b.numbers.size(); }
+  return row_length(a) == row_length(b) && (a.is_table() != b.is_table() || a.rows() == b.rows());
+}
+
 /// `a @ b`: of two lists, of a table and a list, and of two tables.
 auto product(Evaluator& e, const NumberArray& a, const NumberArray& b, Origin where) -> std::optional<Value> {
   const size_t inner = a.is_table() ? a.columns : a.rows(), rows = a.is_table() ? a.rows() : 1, columns = b.is_table() ? b.columns : 1;
@@ -239,11 +246,10 @@ auto NumberArray::binary(Evaluator& e, syntax::BinaryOp op, const Argument&, con
   if (op == syntax::BinaryOp::MatMul) { return !b ? std::nullopt : reflected ? product(e, *b, *this, where) : product(e, *this, *b, where); }
   const auto scalar = other.value.to_float();
   if ((!b && !scalar) || !applied(op, 1, 1)) { return std::nullopt; }
-  // Equal shapes, a number for all elements, or a list for each row of a table.
+  if (b && !can_combine(*this, *b)) { return std::nullopt; }
+  // The smaller one is used again for each row of the larger one.
   const NumberArray& large = b && b->numbers.size() > numbers.size() ? *b : *this;
   const auto at = [&](const NumberArray& a, size_t i) { return a.numbers[&a == &large ? i : i % a.numbers.size()]; };
-  if (b && (b->numbers.empty() != numbers.empty() || (!large.numbers.empty() && (large.columns > 0 ? large.columns : large.rows()) != (b.get() == &large ? (columns > 0 ? columns : rows()) : (b->columns > 0 ? b->columns : b->rows()))))) { return std::nullopt; }
-  if (b && b->is_table() && is_table() && b->rows() != rows()) { return std::nullopt; }
   if (!e.charge(large.numbers.size(), large.numbers.size() * sizeof(double), where)) { return Value::error(); }
   std::vector<double> out(large.numbers.size());
   for (size_t i = 0; i < out.size(); ++i) {

@@ -68,7 +68,7 @@ struct SearchKind {
 [[nodiscard]] auto search_kinds() -> const std::vector<SearchKind>&;
 /// Null: no search has the name.
 [[nodiscard]] auto find_search(std::string_view name) -> const SearchKind*;
-/// The names, as a sentence lists them: "guided, random, ... or mcts".
+/// The names, as a sentence lists them: "guided, random, ... or gradient".
 [[nodiscard]] auto search_names() -> std::string;
 
 /// A search with parameters that differ from the usual ones.

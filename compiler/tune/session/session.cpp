@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
@@ -29,6 +30,7 @@
 #include "tune/space/analysis.h"
 #include "tune/space/order.h"
 #include "tune/space/trace_spaces.h"
+#include "tune/space/transferred.h"
 #include "tune/space/unit.h"
 
 namespace loopsmith::tune {
@@ -58,6 +60,21 @@ struct Comparison::Parts {
 
 namespace {
 
+/// Adds the seconds of its lifetime to a part of the profile.
+class Timed {
+ public:
+  explicit Timed(double& part) : part_(part), begin_(SteadyClock::now()) {}
+  ~Timed() { part_ += std::chrono::duration<double>(SteadyClock::now() - begin_).count(); }
+  Timed(const Timed&) = delete;
+  auto operator=(const Timed&) -> Timed& = delete;
+
+ private:
+  double& part_;
+  SteadyClock::time_point begin_;
+};
+
+// The records of other programs that are looked at, and those that become sketches.
+constexpr size_t most_transferable = 64, most_transferred = 4;
 // The number of candidates in the final comparison, and the number of their blocks in it.
 constexpr size_t finalists = 4;
 constexpr int final_blocks = 25;
@@ -150,6 +167,7 @@ class Session {
   auto open_device() -> Status;
   auto start_pool(const std::string& text) -> Status;
   auto make_space() -> Status;
+  auto traces_of_others() -> std::vector<std::pair<std::string, schedule::Trace>>;
   auto propose(size_t wanted) -> std::vector<Tried>;
   void reject(const Proposal& proposal, const NotMade& why);
   /// A trial of a sketch was not measured, since its code was measured before.
@@ -303,6 +321,7 @@ auto is_bound_to_threads(const PrimFunc& func) -> bool {
 }
 
 auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
+  const Timed timed(progress_.profile.measure);
   // Without bound loops a single thread of the device runs the program, which takes long, and its time has no use.
   if (is_ranking_ || (is_on_device_ && !is_bound_to_threads(module_->find(function_)))) { return ok(); }
   Candidate plain{plain_id, empty_trace};
@@ -351,6 +370,7 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
 
 /// Candidates that are not measured yet in this session. Illegal points cost no trial; others are proposed in their place.
 auto Session::propose(size_t wanted) -> std::vector<Tried> {
+  const Timed timed(progress_.profile.search);
   // Many schedules add in another order, so the search has to look at more of them.
   const int attempts = options_.keep_order ? 64 : 8;
   std::vector<Tried> fresh;
@@ -394,7 +414,11 @@ auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
   }
   Deadline begins_before = never();
   if (options_.seconds > 0) { begins_before = start_ + std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(options_.seconds - reserve())); }
-  std::vector<BuildReply> built = pool.build(to_build, begins_before);
+  std::vector<BuildReply> built = [&] {
+    const Timed timed(progress_.profile.build);
+    return pool.build(to_build, begins_before);
+  }();
+  const Timed timed(progress_.profile.measure);
   size_t next = 0;
   for (Tried& tried : fresh) {
     if (auto known = recorded_.find(tried.candidate.trace); known != recorded_.end()) {
@@ -457,6 +481,7 @@ auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
 auto Session::confirm(WorkerPool& pool) -> void {
   size_t count = std::min(finalists, measured_.size());
   if (count == 0) { return; }
+  const Timed timed(progress_.profile.measure);
   report("confirming");
   std::vector<std::vector<double>> times(count);
   std::vector<int> timings(count);
@@ -541,7 +566,23 @@ auto Session::open() -> Status {
   return ok();
 }
 
+/// The fastest trace of each other program with this target, the latest program first.
+auto Session::traces_of_others() -> std::vector<std::pair<std::string, schedule::Trace>> {
+  std::vector<std::pair<std::string, schedule::Trace>> out;
+  auto workloads = database_->workloads();
+  if (!workloads.ok()) { return out; }
+  for (size_t i = workloads->size(); i-- > 0 && out.size() < most_transferable;) {
+    const Database::Workload& one = (*workloads)[i];
+    if (one.task.workload == key_.workload || one.task.target != key_.target || one.best_seconds <= 0) { continue; }
+    auto best = database_->best(one.task);
+    auto trace = best.ok() && *best && (*best)->trace != empty_trace ? schedule::trace_from_json((*best)->trace) : Result<schedule::Trace>(Diagnostics());
+    if (trace.ok()) { out.emplace_back(one.name, *std::move(trace)); }
+  }
+  return out;
+}
+
 auto Session::make_space() -> Status {
+  const Timed timed(progress_.profile.space);
   target::Hardware hardware = target::hardware(target_);
   SpaceContext context{module_, function_, hardware, cost::core_model(hardware)};
   context.is_over = [this] { return (options_.stop && options_.stop()) || (options_.seconds > 0 && elapsed() >= options_.seconds - reserve()); };
@@ -562,6 +603,12 @@ auto Session::make_space() -> Status {
     sketches_ = std::move(made);
   } else {
     sketches_ = design_space(context);
+  }
+  if (options_.transfer) {
+    // In front: the first points of each sketch are measured in the order of the sketches.
+    Sketches all = transferred_sketches(context, traces_of_others(), most_transferred);
+    std::move(sketches_.begin(), sketches_.end(), std::back_inserter(all));
+    sketches_ = std::move(all);
   }
   progress_.sketches.resize(sketches_.size());
   for (size_t i = 0; i < sketches_.size(); ++i) {
@@ -721,6 +768,7 @@ auto Comparison::best_seconds() const -> double { return parts_->finalists.empty
 
 auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> {
   SessionResult& result = parts_->result;
+  const SteadyClock::time_point begin = SteadyClock::now();
   const SessionOptions& options = parts_->options;
   const auto& report = abandon ? decltype(options.on_progress){} : options.on_progress;
   if (!abandon) { abandon = options.abandon; }
@@ -780,6 +828,7 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
   (void)parts_->database.sync();
   parts_->pool->stop_when({});
   result.progress.phase = "done";
+  result.progress.profile.compare += std::chrono::duration<double>(SteadyClock::now() - begin).count();
   show_elapsed();
   return std::move(result);
 }
@@ -792,6 +841,10 @@ auto best_text(const SessionResult& result) -> std::string {
   if (result.plain_seconds > 0) { beside += (beside.empty() ? "" : ", ") + duration_text(result.plain_seconds) + " as written"; }
   if (result.is_ranked) { return out + " by an estimate, since no device measured"; }
   return out + (result.stopped ? "" : " measured again") + (beside.empty() ? "" : " (" + beside + ")");
+}
+
+auto profile_text(const Profile& profile) -> std::string {
+  return fmt::format("space {:.1f} s, search {:.1f} s, builds {:.1f} s, measurements {:.1f} s, comparison {:.1f} s", profile.space, profile.search, profile.build, profile.measure, profile.compare);
 }
 
 auto why_nothing(const SessionResult& result) -> std::string {

@@ -44,6 +44,15 @@ struct SketchTally {
   double seconds = 0;            // 0: unknown; of a trial that was stopped early, a lower bound
 };
 
+/// The seconds of the parts of a session.
+struct Profile {
+  double space = 0;              // making the sketches
+  double search = 0;             // proposals, drafts and models
+  double build = 0;
+  double measure = 0;
+  double compare = 0;            // the results of the best with those of the program
+};
+
 struct Progress {
   int trials = 0;                // finished trials, measured or found in the database
   int trials_total = 0;          // 0: limited by time only
@@ -60,6 +69,7 @@ struct Progress {
   std::string best_python;       // the statements of the best candidate, as script
   bool is_stopped = false;       // `stop` ended the search: nothing more is measured
   std::vector<SketchTally> sketches;
+  Profile profile;
 };
 
 struct SessionOptions {
@@ -69,6 +79,7 @@ struct SessionOptions {
   std::string search = "guided"; // of search/search.h, with parameters: "evolutionary(population_size=128)"
   std::string model = "residual";   // of cost/model.h
   std::shared_ptr<CandidateModel> candidate_model = {};   // judges the proposals of the search; null: none does
+  bool transfer = false;         // the fastest records of other programs with the same target are candidates, where they apply
   bool keep_order = false;       // only schedules that add in the order of the program: see space/order.h
   /// Makes the space; null: the rules of space/all.cpp do.
   std::function<Result<Sketches>(const SpaceContext&)> space;
@@ -157,6 +168,9 @@ class SteppedSession {
 
 /// The time of the best schedule, with the times beside which it stands: "1.098 ms measured again (882.6 us in the search, 5.1 ms as written)".
 [[nodiscard]] auto best_text(const SessionResult& result) -> std::string;
+
+/// The parts of the time: "space 0.1 s, search 1.2 s, builds 3.4 s, measurements 2.0 s, comparison 0.5 s".
+[[nodiscard]] auto profile_text(const Profile& profile) -> std::string;
 
 /// The reason why a search offers no schedule.
 [[nodiscard]] auto why_nothing(const SessionResult& result) -> std::string;

@@ -191,7 +191,7 @@ TEST_CASE("the guided search closes sketches with a reason") {
   CHECK(search->why_closed(1).empty());
   CHECK(find_search("nothing") == nullptr);
   CHECK(search_names().starts_with("guided, random, "));
-  CHECK(search_names().ends_with(" or mcts"));
+  CHECK(search_names().ends_with(" or gradient"));
 }
 
 TEST_CASE("trials go to the program with the largest expected gain") {

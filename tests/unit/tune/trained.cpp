@@ -2,11 +2,13 @@
 #include <cmath>
 #include <random>
 
+#include "schedule/trace_json.h"
 #include "tests/support/tuned_program.h"
 #include "tests/unit/catch.h"
 #include "tune/cost/trained.h"
 #include "tune/search/search.h"
 #include "tune/space/trace_spaces.h"
+#include "tune/space/transferred.h"
 
 using namespace loopsmith;
 
@@ -163,4 +165,31 @@ TEST_CASE("searches take parameters in parentheses, and refuse others") {
   const auto usual = points("evolutionary(population_size=16)");
   CHECK(points("evolutionary(population_size=16, eps_greedy=0.05)") == usual);
   for (const char* other : {"population_size=12", "genetic_num_iters=1", "genetic_mutate_prob=0", "eps_greedy=1"}) { CHECK(points(("evolutionary(population_size=16, " + std::string(other) + ")").c_str()) != usual); }
+}
+
+TEST_CASE("a recorded schedule of another size is a sketch where it applies") {
+  const IRModule small = testing::module_of(testing::product_relu(64, 64, 64)), large = testing::module_of(testing::product_relu(96, 128, 64));
+  const target::Target target = testing::target_of("llvm -mcpu=x86-64-v3 -num-cores=2");
+  schedule::Schedule sch(small, 1);
+  auto loops = sch.call("get_loops", {*sch.call("get_block", {"C", "main"})});
+  REQUIRE(loops.ok());
+  const auto factors = [](int64_t a, int64_t b) { return schedule::Value(schedule::Value::List{schedule::Value(a), schedule::Value(b)}); };
+  REQUIRE(sch.call("split", {(*loops->as<schedule::Value::List>())[1], factors(8, 8)}).ok());
+  schedule::Schedule other(small, 1);
+  REQUIRE(other.call("get_block", {"D", "main"}).ok());
+
+  const auto context = testing::context_of(large, target);
+  // The second one is the same trace, the third has a block that the program does not have.
+  auto foreign = schedule::trace_from_json(R"([[["GetBlock", [], ["missing", "main"], ["b0"]]], []])");
+  REQUIRE(foreign.ok());
+  const auto sketches = tune::transferred_sketches(context, {{"small", sch.trace()}, {"again", sch.trace()}, {"foreign", *foreign}, {"other", other.trace()}}, 4);
+  REQUIRE(sketches.size() == 2);
+  CHECK(sketches[0]->name() == "record of small");
+  CHECK(std::isfinite(sketches[0]->draft({})));
+  schedule::Schedule adapted(large, 1);
+  REQUIRE(sketches[0]->apply(adapted, {}).ok());
+  std::string lines;
+  for (const std::string& line : adapted.trace().python_lines()) { lines += line + "\n"; }
+  CHECK(lines.find("factors=[None, 8]") != std::string::npos);
+  CHECK(tune::transferred_sketches(context, {{"small", sch.trace()}, {"other", other.trace()}}, 1).size() == 1);
 }
