@@ -197,7 +197,8 @@ auto aligned_strides(const std::vector<Expr>& shape, const std::vector<Alignment
       const int64_t rest = (a.factor + a.offset % a.factor - stride % a.factor) % a.factor;
       stride += rest < 0 ? rest + a.factor : rest;
     }
-    out[d] = constant_int(shape[d].dtype(), stride);
+    const bool fits = shape[d].dtype().bits > 32 || stride <= std::numeric_limits<int32_t>::max();
+    out[d] = constant_int(fits ? shape[d].dtype() : DataType::int_(64), stride);
     auto extent = as_int(shape[d]);
     if (!extent || __builtin_mul_overflow(stride, *extent, &stride)) { return {}; }
   }

@@ -117,18 +117,22 @@ void add_path(KnownCovers::Key& key, const FuncTree& func, const Place& block, c
   key.end_part();
 }
 
-auto is_covered_below(Question& q, const Place* lca, const std::vector<const Place*>& here, KnownCovers* known) -> bool {
-  auto answer = [&]() {
-    if (q.reads.empty()) { q.reads = bound_regions(q.consumer, false); }
-    return (here.size() == 1 && is_covered_plainly(q, lca, *here[0])) || prove_covered(q, lca, here);
-  };
-  if (!known) { return answer(); }
+auto key_of(const Question& q, const Place* lca, const std::vector<const Place*>& here) -> KnownCovers::Key {
   KnownCovers::Key key;
   add_path(key, q.func, q.consumer, lca);
   for (const Place* producer : here) { add_path(key, q.func, *producer, lca); }
-  if (const bool* found = known->find(key)) { return *found; }
-  const bool is_covered = answer();
-  known->keep(std::move(key), is_covered);
+  return key;
+}
+
+// A key costs more than a plain answer, so most programs make none.
+auto is_covered_below(Question& q, const Place* lca, const std::vector<const Place*>& here, KnownCovers* known) -> bool {
+  if (known && known->size() > 0) {
+    if (const bool* found = known->find(key_of(q, lca, here))) { return *found; }
+  }
+  if (q.reads.empty()) { q.reads = bound_regions(q.consumer, false); }
+  if (here.size() == 1 && is_covered_plainly(q, lca, *here[0])) { return true; }
+  const bool is_covered = prove_covered(q, lca, here);
+  if (known) { known->keep(key_of(q, lca, here), is_covered); }
   return is_covered;
 }
 
