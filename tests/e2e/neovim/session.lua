@@ -410,12 +410,30 @@ function verbs.memory(step)
   vim.api.nvim_set_current_win(before)
   return vim.tbl_map(function(line) return (line:gsub('^ *[%d.]+ %a+ +', ''):gsub('%S*/', '')) end, vim.tbl_filter(function(line) return line:find(step.has, 1, true) ~= nil end, lines))
 end
--- A search for a hole in a schedule, started and inserted by the lens over it.
+-- The lens with the result of a search; nil: the search found nothing, and the lens that starts one is back.
+local function end_of_search(result, start)
+  local found, is_running = nil, false
+  vim.wait(60000, function()
+    local stands = false
+    for _, lens in ipairs(lens_titles()) do
+      if lens.title:find(result, 1, true) then found = lens return true end
+      stands = stands or lens.title:find(start, 1, true) ~= nil
+    end
+    if is_running and stands then return true end
+    is_running = is_running or not stands
+  end, 200)
+  return found
+end
+-- A search for a hole in a schedule, started and inserted by the lens over it. Beside a busy program a search of few trials may find nothing faster: then it is repeated.
 function verbs.fill(step)
   local begins = wait_for_lens('tune this')
   if not begins then return { 'there is nothing to fill' } end
-  client.request_sync('workspace/executeCommand', begins.command, 60000, buffer)
-  local done = wait_for_lens('fill in the best steps')
+  local done
+  for _ = 1, 5 do
+    client.request_sync('workspace/executeCommand', begins.command, 60000, buffer)
+    done = end_of_search('fill in the best steps', begins.title)
+    if done then break end
+  end
   if not done then return { begins.title, 'it did not end' } end
   client.request_sync('workspace/executeCommand', done.command, 60000, buffer)
   local is_filled = vim.wait(20000, function() return not text():find('sch.tune(', 1, true) end, 20)

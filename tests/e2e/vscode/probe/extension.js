@@ -97,6 +97,19 @@ async function waitForLens(pattern) {
   }
   return undefined;
 }
+/// The lens with the result of a search; undefined: the search found nothing, and the lens that starts one is back.
+async function endOfSearch(result, start) {
+  let isRunning = false;
+  for (const end = Date.now() + patience; Date.now() < end; await sleep(200)) {
+    const lenses = await lensTitles();
+    const found = lenses.find((lens) => lens.title.includes(result));
+    if (found) { return found; }
+    const stands = lenses.some((lens) => lens.title.includes(start));
+    if (isRunning && stands) { return undefined; }
+    isRunning ||= !stands;
+  }
+  return undefined;
+}
 async function tokens(command, legendCommand, line, ...args) {
   const legend = await run(legendCommand, document.uri, ...args);
   const { data } = await run(command, document.uri, ...args);
@@ -269,12 +282,15 @@ const verbs = {
     await vscode.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
     return lines.filter((line) => line.includes(step.has)).map((line) => line.replace(/^ *[\d.]+ \w+ +/, '').replace(/\S*\//, ''));
   },
-  // A search for a hole in a schedule, started and inserted by the lens over it.
+  // A search for a hole in a schedule, started and inserted by the lens over it. Beside a busy program a search of few trials may find nothing faster: then it is repeated.
   fill: async () => {
     const begins = await waitForLens('tune this');
     if (!begins) { return ['there is nothing to fill']; }
-    await run(begins.command.command, ...begins.command.arguments);
-    const done = await waitForLens('fill in the best steps');
+    let done;
+    for (let search = 0; !done && search < 5; ++search) {
+      await run(begins.command.command, ...begins.command.arguments);
+      done = await endOfSearch('fill in the best steps', begins.title);
+    }
     if (!done) { return [begins.title, 'it did not end']; }
     await run(done.command.command, ...done.command.arguments);
     for (const end = Date.now() + 20_000; text().includes('sch.tune(') && Date.now() < end;) { await sleep(50); }
