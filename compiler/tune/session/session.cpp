@@ -26,6 +26,7 @@
 #include "target/gpu.h"
 #include "target/hardware.h"
 #include "tune/measure/pool.h"
+#include "tune/session/comparison.h"
 #include "tune/session/explain_space.h"
 #include "tune/space/analysis.h"
 #include "tune/space/order.h"
@@ -36,27 +37,6 @@
 namespace loopsmith::tune {
 
 using SteadyClock = std::chrono::steady_clock;
-
-/// A measured candidate for the final comparison.
-struct Finalist {
-  Candidate candidate;
-  std::string python;
-  double seconds = 0;
-  double spread = 0;
-  int timings = 0;
-  int64_t record = 0;
-  std::string figures = {};
-};
-
-struct Comparison::Parts {
-  std::vector<Finalist> finalists;   // fastest first
-  SessionResult result;
-  FailureCauses causes;
-  std::unique_ptr<WorkerPool> pool;
-  Database database;
-  SessionOptions options;
-  SteadyClock::time_point start;
-};
 
 namespace {
 
@@ -81,12 +61,6 @@ constexpr int final_blocks = 25;
 constexpr int screen_blocks = 5;
 // The number of turns that the finalists and the program as written take in the final comparison.
 constexpr int final_turns = 3;
-// The least seconds for the interpreter: small programs are always compared with it.
-constexpr double least_interpreter = 1;
-// A schedule that takes more than this part of the time as written may be faster only by noise, and is not offered.
-constexpr double least_gain = 0.98;
-// The most candidates with wrong results that are tried in one comparison.
-constexpr int most_wrong = 8;
 // The least and the largest share of the budget that is reserved for the final measurements and the comparison of results.
 constexpr double least_reserve = 0.1, most_reserve = 0.5;
 // The seconds of the reference interpreter for one block instance, and of the rest of a comparison (code for the other build, two inputs).
@@ -760,139 +734,6 @@ auto Session::explain() -> Result<SpaceExplained> {
 }
 
 }  // namespace
-
-Comparison::Comparison(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
-Comparison::~Comparison() = default;
-
-auto Comparison::best_seconds() const -> double { return parts_->finalists.empty() ? 0 : parts_->finalists.front().seconds; }
-
-auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> {
-  SessionResult& result = parts_->result;
-  const SteadyClock::time_point begin = SteadyClock::now();
-  const SessionOptions& options = parts_->options;
-  const auto& report = abandon ? decltype(options.on_progress){} : options.on_progress;
-  if (!abandon) { abandon = options.abandon; }
-  auto show_elapsed = [&] {
-    result.progress.elapsed_seconds = std::chrono::duration<double>(SteadyClock::now() - parts_->start).count();
-    if (report) { report(result.progress); }
-  };
-  // It is called often while a comparison runs.
-  parts_->pool->stop_when([&] {
-    show_elapsed();
-    return abandon && abandon();
-  });
-  // The times of a stopped search were not measured side by side, so a small gain may be real.
-  double enough = (result.stopped ? 1 : least_gain) * result.plain_seconds;
-  if (!parts_->finalists.empty() && result.plain_seconds > 0 && parts_->finalists.front().seconds >= enough) {
-    result.is_unscheduled_best = true;
-    result.closest_seconds = parts_->finalists.front().seconds;
-    parts_->finalists.clear();
-  }
-  int wrong = 0;
-  for (Finalist& finalist : parts_->finalists) {
-    if (options.verify) {
-      // The rest of the budget, minus the time for another build that replaces the interpreter if that is too slow.
-      double interpreter = options.seconds > 0 ? std::max(least_interpreter, 0.7 * (options.seconds - std::chrono::duration<double>(SteadyClock::now() - parts_->start).count())) : 0;
-      CheckReply reply = parts_->pool->check(finalist.candidate, options.verify_seconds, interpreter);
-      // The comparison did not finish, so the candidate is neither right nor wrong.
-      if (!reply.equal && abandon && abandon()) {
-        result.abandoned = true;
-        break;
-      }
-      // Without a device a large program is not compared at all.
-      const bool is_compared = !(result.is_ranked && !reply.equal && reply.inputs == 0);
-      if (!is_compared) { result.notes.push_back("the results were not compared: " + reply.note); }
-      if (is_compared && !reply.equal) {
-        if (wrong++ == 0) { result.notes.push_back("a candidate of " + duration_text(finalist.seconds) + " was left out: " + reply.note); }
-        // A ranking has no records.
-        if (finalist.record > 0) { LOOPSMITH_CHECK(parts_->database.mark_wrong(finalist.record, reply.note)); }
-        ++result.progress.failures[outcome_name(Outcome::Wrong)];
-        parts_->causes.add(outcome_name(Outcome::Wrong), reply.note, finalist.candidate.trace);
-        if (wrong == most_wrong) { break; }
-        continue;
-      }
-      if (is_compared) { result.verified = verified_text(reply); }
-      if (is_compared && finalist.record > 0) { LOOPSMITH_CHECK(parts_->database.mark_verified(finalist.record, result.verified)); }
-    }
-    result.found = true;
-    result.trace = std::move(finalist.candidate.trace);
-    result.trace_python = std::move(finalist.python);
-    result.best_seconds = finalist.seconds;
-    result.spread_seconds = finalist.spread;
-    result.timings = finalist.timings;
-    result.figures = finalist.figures;
-    break;
-  }
-  if (wrong > 1) { result.notes.push_back(std::to_string(wrong - 1) + " more candidates were left out for the same reason"); }
-  result.causes = parts_->causes.sorted();
-  (void)parts_->database.sync();
-  parts_->pool->stop_when({});
-  result.progress.phase = "done";
-  result.progress.profile.compare += std::chrono::duration<double>(SteadyClock::now() - begin).count();
-  show_elapsed();
-  return std::move(result);
-}
-
-auto best_text(const SessionResult& result) -> std::string {
-  // The fastest candidates are measured again at the end, in turns; the search's own times come from single trials.
-  std::string out = duration_text(result.best_seconds);
-  double in_search = result.best_so_far.empty() ? 0 : result.best_so_far.back();
-  std::string beside = in_search > 0 && !result.stopped ? duration_text(in_search) + " in the search" : std::string();
-  if (result.plain_seconds > 0) { beside += (beside.empty() ? "" : ", ") + duration_text(result.plain_seconds) + " as written"; }
-  if (result.is_ranked) { return out + " by an estimate, since no device measured"; }
-  return out + (result.stopped ? "" : " measured again") + (beside.empty() ? "" : " (" + beside + ")");
-}
-
-auto profile_text(const Profile& profile) -> std::string {
-  return fmt::format("space {:.1f} s, search {:.1f} s, builds {:.1f} s, measurements {:.1f} s, comparison {:.1f} s", profile.space, profile.search, profile.build, profile.measure, profile.compare);
-}
-
-auto why_nothing(const SessionResult& result) -> std::string {
-  if (result.stopped && result.progress.trials == 0) { return "stopped before anything was measured"; }
-  std::string why;
-  if (result.is_unscheduled_best) {
-    why = fmt::format("no schedule is faster than the program as written: {}; the best of {}: {}", duration_text(result.plain_seconds),
-                      count_text(result.progress.trials, "trial"), duration_text(result.closest_seconds));
-  } else if (result.progress.trials > 0 && result.plain_seconds > 0 && result.progress.best_seconds == 0 && result.notes.size() < 2) {
-    // All of them were stopped while they were measured, since they took more than twice as long.
-    why = fmt::format("no schedule of {} is as fast as the program as written, {}", count_text(result.progress.trials, "trial"), duration_text(result.plain_seconds));
-  } else if (result.progress.trials == 0) {
-    why = "no schedule changes what the program executes, so there is nothing to measure";
-  } else {
-    why = fmt::format("no schedule was found in {}", count_text(result.progress.trials, "trial"));
-  }
-  for (const auto& [name, count] : result.progress.failures) { why += fmt::format("; {}: {}", name, count); }
-  for (const std::string& note : result.notes) { why += "; " + note; }
-  return why;
-}
-
-auto count_flops(const IRModule& module, Name function) -> double {
-  schedule::State state(module);
-  const schedule::FuncState* func = state.func(function);
-  if (!func) { return 0; }
-  double flops = 0;
-  for (const BlockFact& block : analyze(*func)) { flops += block.flops * block.instances; }
-  return flops;
-}
-
-auto least_seconds(const IRModule& module, Name function, const target::Peaks& peaks) -> double {
-  PrimFunc func = module->find(function);
-  if (!func) { return 0; }
-  double bytes = 0;
-  for (const auto& [param, buffer] : func->buffer_map) {
-    double size = (buffer->dtype.bits * buffer->dtype.lanes + 7) / 8;
-    for (const Expr& extent : buffer->shape) {
-      auto number = as_int(extent);
-      if (!number || !(buffer->dtype == DataType::float_(32))) { return 0; }
-      size *= static_cast<double>(*number);
-    }
-    bytes += size;
-  }
-  double rate = peaks.copy_rate(static_cast<uint64_t>(bytes), true) * 1e9;
-  double peak = peaks.fma_f32_all * 1e9;
-  if (rate <= 0 || peak <= 0) { return 0; }
-  return std::max(count_flops(module, function) / peak, bytes / rate);
-}
 
 struct SteppedSession::Impl { Session session; };
 
