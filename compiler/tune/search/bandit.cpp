@@ -63,18 +63,8 @@ class Bandit : public PointSearch {
 
   /// Points that were not proposed yet; the best score last.
   auto candidates(size_t sketch) -> std::vector<std::pair<double, Point>> {
-    const Arm& arm = arms_[sketch];
-    std::vector<Point> points;
-    for (size_t i = 0; i < std::min(centres, arm.measured.size()); ++i) {
-      for (Point& point : neighbours(sketch, arm.measured[i].point)) { points.push_back(std::move(point)); }
-    }
-    const size_t drawn = std::min(most_drawn, sketches_[sketch]->population());
-    for (size_t i = 0; i < drawn; ++i) { points.push_back(random_point(sketch)); }
-    std::sort(points.begin(), points.end());
-    points.erase(std::unique(points.begin(), points.end()), points.end());
     std::vector<std::pair<double, Point>> out;
-    for (Point& point : points) {
-      if (arm.seen.contains(point)) { continue; }
+    for (Point& point : fresh_points(sketch, centres, most_drawn)) {
       const double expected = score(sketch, point);
       if (std::isfinite(expected)) { out.emplace_back(expected, std::move(point)); }
     }

@@ -110,7 +110,7 @@ class Bayesian : public PointSearch {
     std::vector<Candidate> all;
     for (size_t s = 0; s < sketches_.size(); ++s) {
       const Process process = process_of(s);
-      for (Point& point : candidates(s)) {
+      for (Point& point : fresh_points(s, centres, most_drawn)) {
         const double draft = sketches_[s]->draft(point);
         if (!std::isfinite(draft) || draft <= 0) { continue; }
         const auto [ratio, deviation] = process.predict(sketches_[s]->features(point));
@@ -145,20 +145,6 @@ class Bayesian : public PointSearch {
     Process out;
     out.fit(inputs, targets);
     return out;
-  }
-  /// Points that were not proposed yet.
-  auto candidates(size_t sketch) -> std::vector<Point> {
-    const Arm& arm = arms_[sketch];
-    std::vector<Point> points;
-    for (size_t i = 0; i < std::min(centres, arm.measured.size()); ++i) {
-      for (Point& point : neighbours(sketch, arm.measured[i].point)) { points.push_back(std::move(point)); }
-    }
-    const size_t drawn = std::min(most_drawn, sketches_[sketch]->population());
-    for (size_t i = 0; i < drawn; ++i) { points.push_back(random_point(sketch)); }
-    std::sort(points.begin(), points.end());
-    points.erase(std::unique(points.begin(), points.end()), points.end());
-    std::erase_if(points, [&](const Point& point) { return arm.seen.contains(point); });
-    return points;
   }
 
   std::vector<std::vector<Observation>> observations_;

@@ -81,6 +81,20 @@ auto PointSearch::neighbours(size_t sketch, const Point& centre) const -> std::v
   return out;
 }
 
+auto PointSearch::fresh_points(size_t sketch, size_t centres, size_t drawn) -> std::vector<Point> {
+  const Arm& arm = arms_[sketch];
+  std::vector<Point> points;
+  for (size_t i = 0; i < std::min(centres, arm.measured.size()); ++i) {
+    for (Point& point : neighbours(sketch, arm.measured[i].point)) { points.push_back(std::move(point)); }
+  }
+  drawn = std::min(drawn, sketches_[sketch]->population());
+  for (size_t i = 0; i < drawn; ++i) { points.push_back(random_point(sketch)); }
+  std::sort(points.begin(), points.end());
+  points.erase(std::unique(points.begin(), points.end()), points.end());
+  std::erase_if(points, [&](const Point& point) { return arm.seen.contains(point); });
+  return points;
+}
+
 auto PointSearch::score(size_t sketch, const Point& point) const -> double {
   double draft = sketches_[sketch]->draft(point);
   if (!std::isfinite(draft)) { return std::numeric_limits<double>::infinity(); }

@@ -41,6 +41,8 @@ class PointSearch : public Search {
   [[nodiscard]] auto mutate(size_t sketch, Point point) -> Point;
   /// The points that differ from one in a single knob and were not proposed yet. Of a knob with many choices only those near in the list.
   [[nodiscard]] auto neighbours(size_t sketch, const Point& centre) const -> std::vector<Point>;
+  /// Points that were not proposed yet, in order: neighbours of the best measured ones, `centres` at most, and up to `drawn` random points.
+  [[nodiscard]] auto fresh_points(size_t sketch, size_t centres, size_t drawn) -> std::vector<Point>;
   /// The draft, corrected by the measurements of the sketch.
   [[nodiscard]] auto score(size_t sketch, const Point& point) const -> double;
   /// Makes `score` use all measurements.
