@@ -18,6 +18,19 @@ auto is_space_expression(const std::string& space) -> bool { return space.find('
 
 namespace {
 
+/// The file whose names the options use: that of `--pieces`, which goes into `kept`, or the program's. Null: the file cannot be read, which is reported.
+auto file_of_pieces(const Arguments& arguments, const Selection& program, Reporter& reporter, decltype(TunerPieces::file)& kept) -> SourceFile* {
+  auto path = arguments.get("--pieces");
+  if (!path) { return program.file.get(); }
+  auto read = SourceFile::read(*path);
+  if (!read.ok()) {
+    reporter.report(read.diagnostics(), nullptr);
+    return nullptr;
+  }
+  kept = std::move(*read);
+  return kept.get();
+}
+
 /// True for the file of a trained model; a name or an expression of the script language is none.
 auto is_path_of_model(const std::string& text) -> bool {
   std::error_code ignored;
@@ -28,16 +41,8 @@ auto is_path_of_model(const std::string& text) -> bool {
 
 auto read_tuner_pieces(const Arguments& arguments, const Selection& program, Reporter& reporter) -> std::variant<std::shared_ptr<const TunerPieces>, int> {
   auto out = std::make_shared<TunerPieces>();
-  SourceFile* file = program.file.get();
-  if (auto path = arguments.get("--pieces")) {
-    auto read = SourceFile::read(*path);
-    if (!read.ok()) {
-      reporter.report(read.diagnostics(), nullptr);
-      return reporter.status();
-    }
-    out->file = std::move(*read);
-    file = out->file.get();
-  }
+  SourceFile* file = file_of_pieces(arguments, program, reporter, out->file);
+  if (!file) { return reporter.status(); }
   tune::PieceTexts texts{arguments.get("--rules", ""), arguments.get("--postprocs", ""), arguments.get("--mutators", "")};
   if (std::string space = arguments.get("--space", ""); is_space_expression(space)) { texts.space = std::move(space); }
   auto made = tune::read_pieces(file->document().file(), program.target, texts, [&reporter, file](const Diagnostics& diagnostics) {
@@ -77,45 +82,43 @@ auto take_model_file(const std::string& path, Reporter& reporter, tune::SessionO
   return {};
 }
 
+/// The model that an expression of a file makes.
+auto take_written_model(const Arguments& arguments, const Selection& program, const std::string& text, Reporter& reporter, tune::SessionOptions& options) -> std::optional<int> {
+  TunerModel held;
+  SourceFile* file = file_of_pieces(arguments, program, reporter, held.file);
+  if (!file) { return reporter.status(); }
+  const bool is_word = std::all_of(text.begin(), text.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-'; });
+  if (is_word && file->document().file().find(Name(text)) == nullptr) {
+    return usage_error("tune", fmt::format("`--model` is {}, a model that the file writes, or the file of a trained model, not `{}`", tune::model_names(), text));
+  }
+  auto made = tune::read_model(file->document().file(), program.target, text, [&reporter, file](const Diagnostics& diagnostics) { reporter.report(diagnostics, file); });
+  if (!made.ok()) {
+    reporter.report(made.diagnostics(), file);
+    return reporter.status();
+  }
+  if (auto* model = std::get_if<std::shared_ptr<tune::CandidateModel>>(&*made)) {
+    held.model = std::move(*model);
+    options.candidate_model = std::make_shared<ModelOfFile>(std::move(held));
+    return {};
+  }
+  // One of TVM's models stands for a model of the tuner.
+  std::string name = std::get<std::string>(*made);
+  if (name == "xgb") { name = "xgboost"; }
+  if (tune::find_model(name) == nullptr) { return take_model_file(name, reporter, options); }
+  options.model = std::move(name);
+  return {};
+}
+
 }  // namespace
 
 auto take_model(const Arguments& arguments, const Selection& program, Reporter& reporter, tune::SessionOptions& options) -> std::optional<int> {
   std::string text = arguments.get("--model", "");
   if (text.empty()) { return {}; }
-  if (tune::find_model(text) == nullptr && is_path_of_model(text)) { return take_model_file(text, reporter, options); }
-  if (tune::find_model(text) == nullptr) {
-    TunerModel held;
-    SourceFile* file = program.file.get();
-    if (auto path = arguments.get("--pieces")) {
-      auto read = SourceFile::read(*path);
-      if (!read.ok()) {
-        reporter.report(read.diagnostics(), nullptr);
-        return reporter.status();
-      }
-      held.file = std::move(*read);
-      file = held.file.get();
-    }
-    const bool is_word = std::all_of(text.begin(), text.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-'; });
-    if (is_word && file->document().file().find(Name(text)) == nullptr) {
-      return usage_error("tune", fmt::format("`--model` is {}, a model that the file writes, or the file of a trained model, not `{}`", tune::model_names(), text));
-    }
-    auto made = tune::read_model(file->document().file(), program.target, text, [&reporter, file](const Diagnostics& diagnostics) { reporter.report(diagnostics, file); });
-    if (!made.ok()) {
-      reporter.report(made.diagnostics(), file);
-      return reporter.status();
-    }
-    if (auto* model = std::get_if<std::shared_ptr<tune::CandidateModel>>(&*made)) {
-      held.model = std::move(*model);
-      options.candidate_model = std::make_shared<ModelOfFile>(std::move(held));
-      return {};
-    }
-    // One of TVM's models stands for a model of the tuner.
-    text = std::get<std::string>(*made);
-    if (text == "xgb") { text = "xgboost"; }
-    if (tune::find_model(text) == nullptr) { return take_model_file(text, reporter, options); }
+  if (tune::find_model(text) != nullptr) {
+    options.model = std::move(text);
+    return {};
   }
-  options.model = std::move(text);
-  return {};
+  return is_path_of_model(text) ? take_model_file(text, reporter, options) : take_written_model(arguments, program, text, reporter, options);
 }
 
 auto space_of_pieces(std::shared_ptr<const TunerPieces> pieces, const target::Target& target, uint64_t seed) -> std::function<Result<tune::Sketches>(const tune::SpaceContext&)> {

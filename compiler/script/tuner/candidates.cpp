@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "script/objects.h"
+#include "script/tuner/members.h"
 #include "script/tuner/numbers.h"
 #include "support/codes.h"
 
@@ -14,11 +15,6 @@ using eval::Argument;
 using eval::Arguments;
 using eval::Evaluator;
 using eval::Value;
-
-template <class T> auto value_of(const Ref<T>& object) -> Value { return Value(Ref<eval::Object>(object.get())); }
-auto builtin(const char* name, eval::Builtin::Run run) -> Value { return value_of(eval::make_object<eval::Builtin>(Name(name), run)); }
-auto any_name(Name) -> std::optional<Value> { return Value::opaque(); }
-void add(const Ref<eval::Namespace>& space, std::string_view name, Value value) { const_cast<eval::Namespace*>(space.get())->add(Name(std::string(name)), std::move(value)); }
 
 /// `TensorInfo` of each buffer parameter.
 auto arguments_of(const schedule::Schedule& sch) -> Value {
@@ -32,8 +28,8 @@ auto arguments_of(const schedule::Schedule& sch) -> Value {
       shape.push_back(number ? Value(number->value) : Value::opaque());
     }
     auto info = eval::make_object<eval::Namespace>(Name("TensorInfo"), any_name);
-    add(info, "dtype", Value::str(buffer->dtype.str()));
-    add(info, "shape", Value::tuple(std::move(shape)));
+    add_member(info, "dtype", Value::str(buffer->dtype.str()));
+    add_member(info, "shape", Value::tuple(std::move(shape)));
     out.push_back(value_of(info));
   }
   return Value::list(std::move(out));
@@ -127,7 +123,7 @@ auto create_model(Evaluator& e, const Arguments& given) -> Value {
 
 auto with_create(const char* name, eval::Builtin::Run create) -> Value {
   auto type = eval::make_object<eval::Namespace>(Name(name), any_name);
-  add(type, "create", builtin("create", create));
+  add_member(type, "create", builtin("create", create));
   return value_of(type);
 }
 
@@ -157,8 +153,8 @@ void CandidateObject::attribute_names(std::vector<Name>& out) const {
 
 auto runner_result(std::optional<double> seconds) -> Value {
   auto out = eval::make_object<eval::Namespace>(Name("RunnerResult"), any_name);
-  add(out, "run_secs", seconds ? Value::list({Value(*seconds)}) : Value());
-  add(out, "error_msg", seconds ? Value() : Value::str("the candidate failed"));
+  add_member(out, "run_secs", seconds ? Value::list({Value(*seconds)}) : Value());
+  add_member(out, "error_msg", seconds ? Value() : Value::str("the candidate failed"));
   return value_of(out);
 }
 
@@ -183,17 +179,17 @@ auto model_names_of_tvm() -> const std::vector<std::pair<Name, Value>>& {
 void add_models(const Ref<eval::Namespace>& ms, const Value& base) {
   auto models = eval::make_object<eval::Namespace>(Name("ms.cost_model"), any_name);
   auto extractors = eval::make_object<eval::Namespace>(Name("ms.feature_extractor"), any_name);
-  add(models, "PyCostModel", base);
-  add(models, "create", builtin("create", create_model));
-  add(extractors, "create", builtin("create", create_extractor));
+  add_member(models, "PyCostModel", base);
+  add_member(models, "create", builtin("create", create_model));
+  add_member(extractors, "create", builtin("create", create_extractor));
   for (const auto& [name, value] : model_names_of_tvm()) {
     const bool is_extractor = name.view() == "FeatureExtractor" || name.view() == "PerStoreFeature";
-    add(is_extractor ? extractors : models, name.view(), value);
+    add_member(is_extractor ? extractors : models, name.view(), value);
     // TVM exports these two classes from `meta_schedule` itself.
-    if (name.view() == "CostModel" || name.view() == "FeatureExtractor") { add(ms, name.view(), value); }
+    if (name.view() == "CostModel" || name.view() == "FeatureExtractor") { add_member(ms, name.view(), value); }
   }
-  add(ms, "cost_model", value_of(models));
-  add(ms, "feature_extractor", value_of(extractors));
+  add_member(ms, "cost_model", value_of(models));
+  add_member(ms, "feature_extractor", value_of(extractors));
 }
 
 }  // namespace loopsmith::script

@@ -2,6 +2,7 @@
 #include "script/tuner/pieces.h"
 
 #include "script/tuner/candidates.h"
+#include "script/tuner/members.h"
 #include "script/tuner/spaces.h"
 #include "support/codes.h"
 
@@ -11,8 +12,6 @@ namespace {
 using eval::Arguments;
 using eval::Evaluator;
 using eval::Value;
-
-template <class T> auto value_of(const Ref<T>& object) -> Value { return Value(Ref<eval::Object>(object.get())); }
 
 /// The class of pieces that a base stands for. A base of unknown value counts by its last name: files import it in many ways.
 auto base_class(Evaluator& evaluator, const syntax::Expr& base, const eval::ScopeRef& scope) -> Ref<PieceClass> {
@@ -105,10 +104,6 @@ auto tune_tasks(Evaluator& evaluator, const Arguments& given) -> Value { return 
 auto compile_tir(Evaluator& evaluator, const Arguments& given) -> Value { return of_build_script(evaluator, given, "ms.compile_tir"); }
 auto tune_context(Evaluator& evaluator, const Arguments& given) -> Value { return of_build_script(evaluator, given, "ms.TuneContext"); }
 
-void add(const Ref<eval::Namespace>& space, const char* name, Value value) { const_cast<eval::Namespace*>(space.get())->add(Name(name), std::move(value)); }
-
-auto any_name(Name) -> std::optional<Value> { return Value::opaque(); }
-
 auto find_in(const std::vector<std::pair<Name, Value>>& all, Name name) -> const Value* {
   for (const auto& [known, value] : all) {
     if (known == name) { return &value; }
@@ -134,10 +129,10 @@ struct Names {
     // Names that are not known here are unknown, not wrong: the module has many more.
     auto ms = eval::make_object<eval::Namespace>(Name("ms"), any_name);
     const Value derived = value_of(eval::make_object<DerivedObject>());
-    add(ms, "derived_object", derived);
+    add_member(ms, "derived_object", derived);
     auto utils = eval::make_object<eval::Namespace>(Name("ms.utils"), any_name);
-    add(utils, "derived_object", derived);
-    add(ms, "utils", value_of(utils));
+    add_member(utils, "derived_object", derived);
+    add_member(ms, "utils", value_of(utils));
     add_spaces(ms);
     auto integration = eval::make_object<eval::Namespace>(Name("ms.tir_integration"), any_name);
     auto tuning = eval::make_object<eval::Namespace>(Name("ms.tune"), any_name);
@@ -147,35 +142,35 @@ struct Names {
     for (const auto& f : functions) {
       const Value value = value_of(eval::make_object<eval::Builtin>(Name(f.name), f.run));
       // TVM has `compile_tir` only in `ms.tir_integration`.
-      if (std::string_view(f.name) != "compile_tir") { add(ms, f.name, value); }
-      add(f.also, f.name, value);
+      if (std::string_view(f.name) != "compile_tir") { add_member(ms, f.name, value); }
+      add_member(f.also, f.name, value);
       imported.emplace_back(Name(f.name), value);
     }
-    add(ms, "tir_integration", value_of(integration));
-    add(ms, "tune", value_of(tuning));
-    add(ms, "tune_context", value_of(contexts));
+    add_member(ms, "tir_integration", value_of(integration));
+    add_member(ms, "tune", value_of(tuning));
+    add_member(ms, "tune_context", value_of(contexts));
     imported.emplace_back(Name("derived_object"), derived);
     for (const Kind& kind : kinds) {
       auto space = eval::make_object<eval::Namespace>(Name(std::string("ms.") + kind.space), any_name);
       const Value base = value_of(eval::make_object<PieceClass>(kind.kind, Name(kind.base), PieceClass::Origins::Base));
-      add(space, kind.base, base);
+      add_member(space, kind.base, base);
       imported.emplace_back(Name(kind.base), base);
       for (const char* name : kind.names) {
         Value type = value_of(eval::make_object<PieceClass>(kind.kind, Name(name), PieceClass::Origins::Tvm));
-        add(space, name, type);
+        add_member(space, name, type);
         tvm.emplace_back(Name(name), std::move(type));
       }
       if (kind.kind == PieceKind::ScheduleRule) {
         const Value reuse = value_of(eval::make_object<eval::Builtin>(Name("ReuseType"), reuse_type));
-        add(space, "ReuseType", reuse);
+        add_member(space, "ReuseType", reuse);
         tvm.emplace_back(Name("ReuseType"), reuse);
       }
       // `ms.schedule_rule.ScheduleRule` and `ms.schedule_rule.create` are other names of `ms.ScheduleRule` and its method.
       if (const Value* type = find_in(space_names(), Name(kind.type))) {
-        add(space, kind.type, *type);
-        if (auto create = type->as<eval::Namespace>()->find(Name("create"))) { add(space, "create", *create); }
+        add_member(space, kind.type, *type);
+        if (auto create = type->as<eval::Namespace>()->find(Name("create"))) { add_member(space, "create", *create); }
       }
-      add(ms, kind.space, value_of(space));
+      add_member(ms, kind.space, value_of(space));
     }
     const Value model_base = value_of(eval::make_object<PieceClass>(PieceKind::CostModel, Name("PyCostModel"), PieceClass::Origins::Base));
     add_models(ms, model_base);

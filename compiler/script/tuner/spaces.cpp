@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "script/tuner/default_lists.h"
+#include "script/tuner/members.h"
 #include "script/tuner/pieces.h"
 #include "support/codes.h"
 #include "support/guards.h"
@@ -19,14 +20,6 @@ using eval::Arguments;
 using eval::Evaluator;
 using eval::Parameter;
 using eval::Value;
-
-template <class T> auto value_of(const Ref<T>& object) -> Value { return Value(Ref<eval::Object>(object.get())); }
-
-auto builtin(const char* name, eval::Builtin::Run run) -> Value { return value_of(eval::make_object<eval::Builtin>(Name(name), run)); }
-
-auto any_name(Name) -> std::optional<Value> { return Value::opaque(); }
-
-void add(const Ref<eval::Namespace>& space, const char* name, Value value) { const_cast<eval::Namespace*>(space.get())->add(Name(name), std::move(value)); }
 
 /// The evaluated text of a list. Its names are TVM's.
 auto evaluate_list(Evaluator& evaluator, const std::string& text) -> Value {
@@ -185,7 +178,7 @@ auto create_scheduler(Evaluator& evaluator, const Arguments& given) -> Value {
 /// A class of TVM of which only the method `create` is used.
 auto with_create(const char* name, eval::Builtin::Run create) -> Value {
   auto type = eval::make_object<eval::Namespace>(Name(name), any_name);
-  add(type, "create", builtin("create", create));
+  add_member(type, "create", builtin("create", create));
   return value_of(type);
 }
 
@@ -245,24 +238,24 @@ auto space_names() -> const std::vector<std::pair<Name, Value>>& {
 void add_spaces(const Ref<eval::Namespace>& ms) {
   auto generators = eval::make_object<eval::Namespace>(Name("ms.space_generator"), any_name);
   for (const auto& [name, value] : space_names()) {
-    add(name.view().starts_with("PostOrder") || name.view().starts_with("ScheduleFn") || name.view() == "SpaceGeneratorUnion" ? generators : ms, name.str().c_str(), value);
+    add_member(name.view().starts_with("PostOrder") || name.view().starts_with("ScheduleFn") || name.view() == "SpaceGeneratorUnion" ? generators : ms, name.str().c_str(), value);
   }
-  add(generators, "SpaceGenerator", with_create("SpaceGenerator", create_space));
-  add(generators, "create", builtin("create", create_space));
-  add(ms, "space_generator", value_of(generators));
+  add_member(generators, "SpaceGenerator", with_create("SpaceGenerator", create_space));
+  add_member(generators, "create", builtin("create", create_space));
+  add_member(ms, "space_generator", value_of(generators));
   auto searches = eval::make_object<eval::Namespace>(Name("ms.search_strategy"), any_name);
-  add(searches, "EvolutionarySearch", builtin("EvolutionarySearch", evolutionary_search));
-  add(searches, "ReplayTrace", builtin("ReplayTrace", replay_trace));
-  add(searches, "ReplayFunc", builtin("ReplayFunc", replay_func));
-  add(searches, "SearchStrategy", with_create("SearchStrategy", create_search));
-  add(searches, "create", builtin("create", create_search));
-  add(ms, "search_strategy", value_of(searches));
+  add_member(searches, "EvolutionarySearch", builtin("EvolutionarySearch", evolutionary_search));
+  add_member(searches, "ReplayTrace", builtin("ReplayTrace", replay_trace));
+  add_member(searches, "ReplayFunc", builtin("ReplayFunc", replay_func));
+  add_member(searches, "SearchStrategy", with_create("SearchStrategy", create_search));
+  add_member(searches, "create", builtin("create", create_search));
+  add_member(ms, "search_strategy", value_of(searches));
   auto schedulers = eval::make_object<eval::Namespace>(Name("ms.task_scheduler"), any_name);
-  add(schedulers, "GradientBased", builtin("GradientBased", gradient_based));
-  add(schedulers, "RoundRobin", builtin("RoundRobin", round_robin));
-  add(schedulers, "TaskScheduler", with_create("TaskScheduler", create_scheduler));
-  add(schedulers, "create", builtin("create", create_scheduler));
-  add(ms, "task_scheduler", value_of(schedulers));
+  add_member(schedulers, "GradientBased", builtin("GradientBased", gradient_based));
+  add_member(schedulers, "RoundRobin", builtin("RoundRobin", round_robin));
+  add_member(schedulers, "TaskScheduler", with_create("TaskScheduler", create_scheduler));
+  add_member(schedulers, "create", builtin("create", create_scheduler));
+  add_member(ms, "task_scheduler", value_of(schedulers));
 }
 
 namespace {

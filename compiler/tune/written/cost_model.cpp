@@ -7,6 +7,7 @@
 #include "ir/vocabulary.h"
 #include "script/tuner/call.h"
 #include "script/tuner/candidates.h"
+#include "script/tuner/members.h"
 #include "support/guards.h"
 #include "tune/metaschedule/features/features.h"
 
@@ -15,7 +16,6 @@ namespace {
 
 using eval::Value;
 
-auto any_name(Name) -> std::optional<Value> { return Value::opaque(); }
 
 class WrittenModel final : public CandidateModel {
  public:
@@ -55,7 +55,7 @@ class WrittenModel final : public CandidateModel {
   }
   /// The context of a search as TVM's models see it: its program and its target. Other facts are unknown.
   [[nodiscard]] auto context_of(const ModelTask& task) const -> Value {
-    auto out = eval::make_object<eval::Namespace>(Name("context"), any_name);
+    auto out = eval::make_object<eval::Namespace>(Name("context"), script::any_name);
     auto& members = const_cast<eval::Namespace&>(*out);
     members.add(Name("mod"), Value(Ref<eval::Object>(eval::make_object<frontend::ProgramObject>(task.module, task.function, task.module->functions.size() == 1, Origin()).get())));
     members.add(Name("task_name"), Value::str(task.function.str()));

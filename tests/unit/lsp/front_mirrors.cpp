@@ -10,13 +10,19 @@
 using namespace loopsmith;
 using namespace loopsmith::lsp;
 
+namespace {
+
+/// The text of a file; "(none)": there is no such file.
+auto read(const std::string& path) -> std::string {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return file ? text.str() : std::string("(none)");
+}
+
+}  // namespace
+
 TEST_CASE("a REPL is attached to a document: its mirror follows the text, is nobody else's, and goes with it") {
-  auto read = [](const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return file ? text.str() : std::string("(none)");
-  };
   Stage stage;
   stage.initialize();
   stage.open("file:///no/such/a%20b.tir", "one");
@@ -60,12 +66,6 @@ TEST_CASE("a REPL is attached to a document: its mirror follows the text, is nob
 }
 
 TEST_CASE("an attached REPL has the editor change the text, if it is still the text that the REPL has read") {
-  auto read = [](const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return file ? text.str() : std::string("(none)");
-  };
   Stage stage;
   stage.initialize();
   stage.open("file:///no/such/b.tir", "one\ntwo");
