@@ -472,41 +472,44 @@ auto with_variables_of(const PrimFunc& func, const Value& value) -> Value {
 
 auto Schedule::replay(const Trace& trace, bool remove_postproc, const Watch& watch) -> Status {
   Schedule before = *this;
+  const std::vector<const Instruction*> instructions = trace.instructions();
+  const auto end = std::find_if(instructions.begin(), instructions.end(), [&](const Instruction* one) { return remove_postproc && one->primitive->name == "enter_postproc"; });
+  ReplayPlace place;
+  Status status = continue_replay(instructions, static_cast<size_t>(end - instructions.begin()), place, watch);
+  if (!status) { *this = std::move(before); }
+  return status;
+}
+
+auto Schedule::continue_replay(std::span<const Instruction* const> instructions, size_t end, ReplayPlace& place, const Watch& watch) -> Status {
   // A trace does not name its machine. If it splits by `T.vscale()`, it was made for a machine with scalable vectors.
   constexpr int64_t any_vscale = 16;
   ScopedValue<int64_t> vscale(most_vscale_, most_vscale_ == 0 ? any_vscale : most_vscale_);
-  std::vector<uint32_t> map;
-  auto run = [&]() -> Status {
-    for (const Instruction* instruction : trace.instructions()) {
-      if (remove_postproc && instruction->primitive->name == "enter_postproc") { break; }
-      std::vector<Value> values;
-      values.reserve(instruction->values.size());
-      for (const Value& value : instruction->values) {
-        LOOPSMITH_TRY(changed, renamed(value, map));
-        const FuncState* func = holds_expressions(changed) ? state_.func(func_) : nullptr;
-        if (func) { changed = with_variables_of(func->func(), changed); }
-        values.push_back(std::move(changed));
-      }
-      LOOPSMITH_CHECK(resolve_names(*instruction->primitive, values, instruction->origin));
-      IRModule last = watch ? module() : IRModule();
-      LOOPSMITH_TRY(outputs, apply_values(*instruction->primitive, std::move(values), instruction->decision, instruction->origin));
-      if (watch) { watch(*instruction, last); }
-      if (!instruction->outputs.empty() && outputs.size() != instruction->outputs.size()) {
-        return error(Code::TraceOutputs, instruction->origin).arg("primitive", instruction->primitive->name)
-            .arg("expected", static_cast<int64_t>(instruction->outputs.size())).arg("found", static_cast<int64_t>(outputs.size()));
-      }
-      for (size_t i = 0; i < instruction->outputs.size(); ++i) {
-        if (instruction->outputs[i].is_none()) { continue; }
-        uint32_t old = number_of(instruction->outputs[i]);
-        if (old >= map.size()) { map.resize(old + 8, UINT32_MAX); }
-        map[old] = number_of(outputs[i]);
-      }
+  for (; place.next < end; ++place.next) {
+    const Instruction& instruction = *instructions[place.next];
+    std::vector<Value> values;
+    values.reserve(instruction.values.size());
+    for (const Value& value : instruction.values) {
+      LOOPSMITH_TRY(changed, renamed(value, place.variables));
+      const FuncState* func = holds_expressions(changed) ? state_.func(func_) : nullptr;
+      if (func) { changed = with_variables_of(func->func(), changed); }
+      values.push_back(std::move(changed));
     }
-    return ok();
-  };
-  Status status = run();
-  if (!status) { *this = std::move(before); }
-  return status;
+    LOOPSMITH_CHECK(resolve_names(*instruction.primitive, values, instruction.origin));
+    IRModule last = watch ? module() : IRModule();
+    LOOPSMITH_TRY(outputs, apply_values(*instruction.primitive, std::move(values), instruction.decision, instruction.origin));
+    if (watch) { watch(instruction, last); }
+    if (!instruction.outputs.empty() && outputs.size() != instruction.outputs.size()) {
+      return error(Code::TraceOutputs, instruction.origin).arg("primitive", instruction.primitive->name)
+          .arg("expected", static_cast<int64_t>(instruction.outputs.size())).arg("found", static_cast<int64_t>(outputs.size()));
+    }
+    for (size_t i = 0; i < instruction.outputs.size(); ++i) {
+      if (instruction.outputs[i].is_none()) { continue; }
+      uint32_t old = number_of(instruction.outputs[i]);
+      if (old >= place.variables.size()) { place.variables.resize(old + 8, UINT32_MAX); }
+      place.variables[old] = number_of(outputs[i]);
+    }
+  }
+  return ok();
 }
 
 auto loops_of(const Value& value) -> std::vector<LoopRV> {

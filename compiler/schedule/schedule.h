@@ -71,6 +71,15 @@ class Schedule {
   using Watch = std::function<void(const Instruction& done, const IRModule& before)>;
   [[nodiscard]] auto replay(const Trace& trace, bool remove_postproc = false, const Watch& watch = {}) -> Status;
 
+  /// A place in a replay: the next instruction, and the variables here for those of the trace. A copy of it with a copy of the schedule continues there, also
+  /// with another trace that has the same instructions and decisions up to the place.
+  struct ReplayPlace {
+    size_t next = 0;
+    std::vector<uint32_t> variables = {};
+  };
+  /// Replays the instructions from the place up to `end`, and moves the place. After an error the schedule is the one in front of the failed instruction.
+  [[nodiscard]] auto continue_replay(std::span<const Instruction* const> instructions, size_t end, ReplayPlace& place, const Watch& watch = {}) -> Status;
+
   // The loop, block or number that a variable stands for now; an error if it is gone.
   [[nodiscard]] auto get(BlockRV block) const -> Result<const Place*>;
   [[nodiscard]] auto get(LoopRV loop) const -> Result<const Place*>;

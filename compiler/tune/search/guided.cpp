@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -21,6 +22,8 @@ constexpr size_t neighbour_share = 4;
 constexpr int most_rejected = 24;
 constexpr size_t fair_trials = 6;
 constexpr double far_behind = 1.5;
+// Sketches with a smaller population have costly drafts.
+constexpr size_t least_cheap = 64;
 
 // Points with the same innermost tiles take similar times; a batch should hold several kinds.
 auto bucket_of(const Sketch& sketch, const Point& point) -> std::string {
@@ -47,57 +50,79 @@ class Guided : public PointSearch {
   }
   /// Proposes neighbours of the best measured points of the best sketch.
   void propose_neighbours(size_t count, std::vector<Proposal>& out);
+  /// Points of a sketch with their expected seconds, and all points that were looked at.
+  struct Pool { std::vector<std::pair<double, Point>> points = {}; std::set<Point> known = {}; };
+  void add(Pool& pool, size_t sketch, Point point);
+  [[nodiscard]] auto population_of(size_t sketch) const -> size_t;
+  /// True if drafts of the sketch build schedules. Such a sketch is bred only while its first generation is not far behind that of another one.
+  [[nodiscard]] auto is_costly(size_t sketch) const -> bool { return sketches_[sketch]->population() < least_cheap; }
+  /// The fastest measured points and random ones; the fastest first.
+  auto first_generation(size_t sketch) -> Pool;
+  void breed(size_t sketch, Pool& pool);
   /// The best points of all sketches that are worth it, `keep` of each; the fastest first.
   auto evolve_all(size_t keep) -> std::vector<Expected>;
-  auto evolve(size_t sketch, size_t keep) -> std::vector<std::pair<double, Point>>;
 };
 
-auto Guided::evolve(size_t sketch, size_t keep) -> std::vector<std::pair<double, Point>> {
-  Arm& arm = arms_[sketch];
-  std::map<Point, double> known;
-  std::vector<std::pair<double, Point>> pool;
-  auto add = [&](Point point) {
-    auto [place, is_new] = known.try_emplace(point, 0);
-    if (!is_new) { return; }
-    place->second = score(sketch, point);
-    if (std::isfinite(place->second)) { pool.emplace_back(place->second, std::move(point)); }
-  };
-  size_t size = static_cast<size_t>(std::min<double>(static_cast<double>(sketches_[sketch]->population()), sketches_[sketch]->size()));
-  for (size_t i = 0; i < std::min<size_t>(arm.measured.size(), 24); ++i) { add(arm.measured[i].point); }
-  for (size_t i = 0; i < size * 2 && pool.size() < size; ++i) {
+void Guided::add(Pool& pool, size_t sketch, Point point) {
+  if (!pool.known.insert(point).second) { return; }
+  const double expected = score(sketch, point);
+  if (std::isfinite(expected)) { pool.points.emplace_back(expected, std::move(point)); }
+}
+
+auto Guided::population_of(size_t sketch) const -> size_t {
+  return static_cast<size_t>(std::min<double>(static_cast<double>(sketches_[sketch]->population()), sketches_[sketch]->size()));
+}
+
+auto Guided::first_generation(size_t sketch) -> Pool {
+  const Arm& arm = arms_[sketch];
+  const size_t size = population_of(sketch);
+  Pool pool;
+  for (size_t i = 0; i < std::min<size_t>(arm.measured.size(), 24); ++i) { add(pool, sketch, arm.measured[i].point); }
+  for (size_t i = 0; i < size * 2 && pool.points.size() < size; ++i) {
     if (!valid_random_point(sketch)) { break; }
-    add(scratch_);
+    add(pool, sketch, scratch_);
   }
-  for (int g = 0; g < generations && !pool.empty(); ++g) {
-    std::sort(pool.begin(), pool.end());
-    if (pool.size() > size) { pool.resize(size); }
-    size_t parents = pool.size();
-    for (size_t i = 0; i < size; ++i) {
-      // Better points have more children.
-      size_t parent = std::min(draw(parents), draw(parents));
-      Point child = mutate(sketch, pool[parent].second);
-      if (draw(5) == 0) {
-        const Point& other = pool[draw(parents)].second;
-        for (size_t k = 0; k < child.size(); ++k) { if (draw(2)) { child[k] = other[k]; } }
-      }
-      add(std::move(child));
-    }
-  }
-  std::sort(pool.begin(), pool.end());
-  if (pool.size() > keep) { pool.resize(keep); }
+  std::sort(pool.points.begin(), pool.points.end());
   return pool;
 }
 
-auto Guided::evolve_all(size_t keep) -> std::vector<Expected> {
-  std::vector<Expected> pool;
-  for (size_t s = 0; s < sketches_.size(); ++s) {
-    Arm& arm = arms_[s];
-    if (is_closed(arm)) { continue; }
-    arm.model->fit();
-    for (auto& [expected, point] : evolve(s, keep)) { pool.push_back({expected, {s, std::move(point)}}); }
+void Guided::breed(size_t sketch, Pool& pool) {
+  const size_t size = population_of(sketch);
+  for (int g = 0; g < generations && !pool.points.empty(); ++g) {
+    if (pool.points.size() > size) { pool.points.resize(size); }
+    size_t parents = pool.points.size();
+    for (size_t i = 0; i < size; ++i) {
+      // Better points have more children.
+      size_t parent = std::min(draw(parents), draw(parents));
+      Point child = mutate(sketch, pool.points[parent].second);
+      if (draw(5) == 0) {
+        const Point& other = pool.points[draw(parents)].second;
+        for (size_t k = 0; k < child.size(); ++k) { if (draw(2)) { child[k] = other[k]; } }
+      }
+      add(pool, sketch, std::move(child));
+    }
+    std::sort(pool.points.begin(), pool.points.end());
   }
-  std::sort(pool.begin(), pool.end());
-  return pool;
+}
+
+auto Guided::evolve_all(size_t keep) -> std::vector<Expected> {
+  std::map<size_t, Pool> pools;
+  double best = std::numeric_limits<double>::infinity();
+  for (size_t s = 0; s < sketches_.size(); ++s) {
+    if (is_closed(arms_[s])) { continue; }
+    arms_[s].model->fit();
+    Pool& pool = pools[s] = first_generation(s);
+    if (!is_costly(s)) { breed(s, pool); }
+    if (!pool.points.empty()) { best = std::min(best, pool.points.front().first); }
+  }
+  std::vector<Expected> out;
+  for (auto& [s, pool] : pools) {
+    if (is_costly(s) && !pool.points.empty() && pool.points.front().first <= far_behind * best) { breed(s, pool); }
+    if (pool.points.size() > keep) { pool.points.resize(keep); }
+    for (auto& [expected, point] : pool.points) { out.push_back({expected, {s, std::move(point)}}); }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 void Guided::propose_neighbours(size_t count, std::vector<Proposal>& out) {

@@ -21,6 +21,10 @@ using schedule::Value;
 
 // A knob has at most this many choices; of longer lists every n-th one is kept.
 constexpr size_t most_choices = 4096;
+// A draft is kept in front of a knob if so many instructions lead there from the knob before.
+constexpr size_t least_kept = 8;
+// The begun drafts that are kept; then they are dropped. Each shares most of its nodes with others.
+constexpr size_t most_begun = 256;
 // More factorizations than this are not listed: some divisors are left out.
 constexpr size_t most_factorizations = 100'000;
 
@@ -232,10 +236,35 @@ auto TraceSketch::apply(Schedule& sch, const Point& point) const -> Status {
 
 auto TraceSketch::is_out_of_question(const Point& point) const -> bool { return !is_within(thread_bounds_, knobs_, point); }
 
+auto TraceSketch::replay_draft(Schedule& sch, const Point& point) const -> bool {
+  const Trace trace = trace_at(point);
+  const std::vector<const Instruction*> instructions = trace.instructions();
+  auto first_choices = [&](size_t knobs) { return Point(point.begin(), point.begin() + static_cast<ptrdiff_t>(knobs)); };
+  // Continues in front of the last knob to which an earlier draft came with the same choices.
+  Schedule::ReplayPlace place;
+  size_t first = 0;
+  for (size_t knob = instructions_.size(); knob-- > 0;) {
+    const auto begun = begun_.find(first_choices(knob));
+    if (begun == begun_.end()) { continue; }
+    sch = begun->second.sch;
+    place = begun->second.place;
+    first = knob;
+    break;
+  }
+  for (size_t knob = first; knob < instructions_.size(); ++knob) {
+    const bool is_kept = instructions_[knob] >= place.next + least_kept;
+    if (!sch.continue_replay(instructions, instructions_[knob], place).ok()) { return false; }
+    if (!is_kept) { continue; }
+    if (begun_.size() >= most_begun) { begun_.clear(); }
+    begun_.emplace(first_choices(knob), Begun{sch, place});
+  }
+  return sch.continue_replay(instructions, instructions.size(), place).ok();
+}
+
 auto TraceSketch::prepare_draft(Schedule& sch, const Point& point) const -> bool {
   if (intrinsics_) { sch.use_intrinsics(intrinsics_); }
   const FinishTrace& finish = draft_finish_ ? draft_finish_ : finish_;
-  return sch.replay(trace_at(point)).ok() && (!finish || finish(sch).ok());
+  return replay_draft(sch, point) && (!finish || finish(sch).ok());
 }
 
 }  // namespace loopsmith::tune

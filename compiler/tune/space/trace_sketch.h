@@ -30,7 +30,7 @@ class TraceSketch : public DraftedSketch {
   [[nodiscard]] auto known_trace(const Point& point) const -> std::optional<schedule::Trace> override { return trace_at(point); }
   [[nodiscard]] auto mutated(const Point& point, int64_t seed) const -> std::optional<Point> override;
   [[nodiscard]] auto has_mutators() const -> bool override { return mutators_ && !mutators_->empty(); }
-  /// A draft takes a millisecond.
+  /// A draft takes milliseconds.
   [[nodiscard]] auto population() const -> size_t override { return 32; }
 
   [[nodiscard]] auto trace() const -> const schedule::Trace& { return trace_; }
@@ -50,6 +50,8 @@ class TraceSketch : public DraftedSketch {
   void add_parallel_knob(size_t instruction, int64_t limit);
   /// The point whose decisions a trace has; none: the trace is not one of this sketch.
   [[nodiscard]] auto point_of(const schedule::Trace& trace) const -> std::optional<Point>;
+  /// Replays the trace of a point. False: a step is not legal.
+  [[nodiscard]] auto replay_draft(schedule::Schedule& sch, const Point& point) const -> bool;
 
   schedule::Trace trace_;
   FinishTrace finish_, draft_finish_;
@@ -60,6 +62,9 @@ class TraceSketch : public DraftedSketch {
   metaschedule::MutatorContext mutator_context_;
   // Of the schedule's file.
   std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics_;
+  /// Drafts in front of a knob, by the choices before it: most changes of a search leave the first knobs alone.
+  struct Begun { schedule::Schedule sch; schedule::Schedule::ReplayPlace place; };
+  mutable std::map<Point, Begun> begun_;
 };
 
 /// The ways to write `extent` as a product of `n` factors, in order; the last one is at most `most_innermost` where that is positive. With a partition the
