@@ -31,7 +31,7 @@ struct BenchOptions {
   double block_seconds = 0.5e-3;     // at least; one call is enough if it takes longer
   double time_limit = 5;             // seconds for all blocks; at least one block is measured
   /// Stops if the first timed call takes longer than this many seconds: then `gave_up` is set and `seconds` is the
-  /// time of that call. 0: never.
+  /// time of that call; of short calls the fastest of three counts. 0: never.
   double give_up_above = 0;
   std::vector<const Tensor*> contents = {};   // for each parameter, the contents instead of random ones; null or empty: random
   std::vector<Value> scalars = {};   // for each parameter, the value of a scalar; empty: those of make_arguments
