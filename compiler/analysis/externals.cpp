@@ -5,6 +5,7 @@
 #include "analysis/subject.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::analysis {
 namespace {
@@ -29,7 +30,7 @@ void check_externals(Subject& subject) {
     // `__dp4a` and similar names are functions of a GPU.
     if (external(call.name).kind != ExternalKind::Unknown || call.name.starts_with("__")) { continue; }
     Diagnostic d = error(Code::CannotEmit, call.where).arg("what", "the call of `" + std::string(call.name) + "`").arg("function", subject.declaration.name.view())
-                       .arg("target", "this process").arg("reason", "it is not among the external functions that run here");
+                       .arg("target", "this process").arg("reason", because(Why::ExternalNotHere).text());
     d.severity = Severity::Information;
     subject.report(std::move(d).remedy("call a maths function of C, `memcpy`, `memmove` or `memset`; or build a library and link it with the function"));
   }

@@ -9,6 +9,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::artefact {
 namespace {
@@ -47,7 +48,7 @@ class HostPrinter {
       names_[variables[i].get()] = name;
       head += fmt::format("  const int64_t {} = slots[{}].integer;\n  (void){};\n", name, parameters.size() + i, name);
     }
-    if (first.empty()) { return error(Code::CannotEmit, host->origin).arg("what", "the entry").arg("function", kernel.name).arg("target", "a device").arg("reason", "it has no tensor, whose device the kernels would run on"); }
+    if (first.empty()) { return error(Code::CannotEmit, host->origin).arg("what", "the entry").arg("function", kernel.name).arg("target", "a device").arg("reason", because(Why::NoTensorForDevice).text()); }
     statement(host->body);
     if (!failure_.empty()) { return failure_; }
     std::string spaces;
@@ -64,7 +65,7 @@ class HostPrinter {
  private:
   void line(const std::string& text) { body_ += std::string(static_cast<size_t>(depth_) * 2, ' ') + text + "\n"; }
   void fail(Origin origin, const std::string& what) {
-    if (failure_.empty()) { failure_.push_back(error(Code::CannotEmit, origin).arg("what", what).arg("function", "the host function").arg("target", "C").arg("reason", "a host function has no such part")); }
+    if (failure_.empty()) { failure_.push_back(error(Code::CannotEmit, origin).arg("what", what).arg("function", "the host function").arg("target", "C").arg("reason", because(Why::NoPartOfHost).text())); }
   }
   template <class F>
   void nested(const std::string& head, F inside, const char* tail = "}") {

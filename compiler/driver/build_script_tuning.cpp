@@ -12,6 +12,7 @@
 #include "script/tuner/pieces.h"
 #include "script/tuner/spaces.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "support/text.h"
 
 namespace loopsmith::driver::build_script {
@@ -114,7 +115,7 @@ auto outcome_of(Evaluator& e, const Argument& what, const std::string& path, con
   std::string name = done.value("name", "");
   std::string tuned = script.scratch() + "/tuned.tir";
   std::string schedule = done.value("schedule_text", "");
-  if (!text || !write_file(tuned, *text + "\n\n" + schedule)) { return e.report(error(Code::CannotWrite, call).arg("file", tuned).arg("reason", "the disk is full, or the folder cannot be written")); }
+  if (!text || !write_file(tuned, *text + "\n\n" + schedule)) { return e.report(error(Code::CannotWrite, call).arg("file", tuned).arg("reason", because(Why::DiskOrFolder).text())); }
   auto file = SourceFile::read(tuned);
   auto run = file ? (*file)->document().run_schedule(name) : Result<script::ScheduleRun>(file.diagnostics());
   if (!run || !run->result) { return e.report(error(Code::Internal, call).arg("what", "the schedule that `tune` found does not apply")); }

@@ -26,6 +26,7 @@
 #include "support/codes.h"
 #include "support/hash.h"
 #include "support/process.h"
+#include "support/reasons.h"
 #include "support/text.h"
 #include "transform/bind_sizes.h"
 #include "transform/inline_calls.h"
@@ -133,7 +134,7 @@ auto add_variants(Unit& unit) -> Diagnostics {
   Diagnostics problems;
   for (const Unit::VariantOf& one : unit.variants) {
     const std::string name = unit.kernels[one.kernel].name;
-    auto complain = [&](const std::string& reason) { problems.push_back(error(Code::BadValue, one.origin).arg("reason", fmt::format("`{}` is no variant of `{}`: {}", name, one.mark.program, reason))); };
+    auto complain = [&](const std::string& reason) { problems.push_back(error(Code::BadValue, one.origin).arg("reason", because(Why::NoVariant).arg("name", name).arg("program", one.mark.program).arg("cause", reason).text())); };
     auto whole = std::find_if(unit.kernels.begin(), unit.kernels.end(), [&](const artefact::Kernel& k) { return k.name == one.mark.program; });
     if (whole == unit.kernels.end()) {
       complain("the file has no such program");
@@ -544,7 +545,7 @@ auto stage_all(const Unit& unit, const std::string& object, const BuildJob& job,
   if (has_shared) { LOOPSMITH_CHECK(put(lib + ".so", "shared", linked.shared)); }
   std::error_code unknown;
   if (job.python && fs::equivalent(job.stem + ".py", job.file, unknown)) {
-    return error(Code::CannotWrite).arg("file", job.stem + ".py").arg("reason", "the programs are in that file: name another folder with `-o`");
+    return error(Code::CannotWrite).arg("file", job.stem + ".py").arg("reason", because(Why::HoldsThePrograms).text()).remedy("name another folder with `-o`");
   }
   if (job.python && is_launched(target)) { result.notes.push_back("there is no module of Python: NumPy has no tensors of a device; call the library by ctypes"); }
   if (job.python && has_shared && !is_launched(target)) { LOOPSMITH_CHECK(put(job.stem + ".py", "python", artefact::python_module(library, unit.kernels))); }
@@ -580,7 +581,7 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
   result.kernels = unit->built;
   if (std::string names = foreign_functions(unit->module); !names.empty()) { result.notes.push_back(fmt::format("the program calls {}: link a library with it", names)); }
   const std::vector<std::string> compiler = c_compiler(is_launched(*target) ? target::host() : *target);
-  if (is_launched(*target) && compiler.empty()) { return fail({error(Code::LinkFailed).arg("reason", "no C compiler was found, which the functions that launch kernels need").remedy("install one, or set CC")}); }
+  if (is_launched(*target) && compiler.empty()) { return fail({error(Code::LinkFailed).arg("reason", because(Why::NoCCompiler).text()).remedy("install one, or set CC")}); }
   auto object = is_launched(*target) ? make_device_source(*unit, fs::path(job.stem).filename().string(), file, job, *target)
                                      : make_object(*unit, file, job, *target, !compiler.empty(), result.from_cache);
   if (!object) { return fail(object.diagnostics()); }

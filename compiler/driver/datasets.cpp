@@ -17,6 +17,7 @@
 #include "runtime/npy.h"
 #include "schedule/trace_json.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "tune/database/database.h"
 #include "workspace/selection.h"
 
@@ -48,7 +49,7 @@ auto add_workload(tune::Database& database, const tune::Database::Workload& work
   const tune::Sampler sampler(*target);
   for (const tune::Record& record : records) {
     const bool is_timed = record.outcome == tune::Outcome::Measured || record.outcome == tune::Outcome::Censored;
-    auto trace = is_timed && tune::is_time(record.median_seconds) ? schedule::trace_from_json(record.trace) : Result<schedule::Trace>(error(Code::BadValue).arg("reason", "no time"));
+    auto trace = is_timed && tune::is_time(record.median_seconds) ? schedule::trace_from_json(record.trace) : Result<schedule::Trace>(error(Code::BadValue).arg("reason", because(Why::NoTime).text()));
     schedule::Schedule sch(parsed->module, 1);
     std::optional<Sample> sample;
     if (trace.ok() && (sch.func_working_on() == function || sch.work_on(function).ok()) && sch.replay(*trace).ok()) { sample = sampler.sample(sch, function); }
@@ -126,13 +127,13 @@ auto write_text_file(const std::string& path, const std::string& text) -> Status
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
-  if (!file) { return error(Code::CannotWrite).arg("file", path).arg("reason", "the disk or the folder refuses it"); }
+  if (!file) { return error(Code::CannotWrite).arg("file", path).arg("reason", because(Why::DiskOrFolder).text()); }
   return ok();
 }
 
 auto dataset_of_database(const std::string& path, const std::string& program, const std::string& target) -> Result<Dataset> {
   std::error_code problem;
-  if (!std::filesystem::exists(path, problem)) { return unreadable(path, "there is no such file; `loopsmith tune` makes it"); }
+  if (!std::filesystem::exists(path, problem)) { return error(Code::CannotRead).arg("file", path).arg("reason", because(Why::NoSuchFile).text()).remedy("run `loopsmith tune` first"); }
   LOOPSMITH_TRY(database, tune::Database::open(path));
   LOOPSMITH_TRY(workloads, database.workloads());
   Dataset out;

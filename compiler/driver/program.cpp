@@ -22,6 +22,7 @@
 #include "script/auto_scheduler/log.h"
 #include "script/autotvm/log.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "target/choice.h"
 #include "target/gpu.h"
 #include "workspace/imports.h"
@@ -133,7 +134,7 @@ auto choose_ansor_record(SourceFile& file, const std::string& path, const std::s
 auto choose_record(SourceFile& file, const std::string& path, workspace::SelectionRequest& wanted, ChosenRecord& out) -> Status {
   LOOPSMITH_TRY(text, read_file(path));
   if (script::auto_scheduler::is_ansor_log(text)) { return choose_ansor_record(file, path, text, wanted, out); }
-  if (!script::autotvm::is_autotvm_log(text)) { return error(Code::CannotRead).arg("file", path).arg("reason", "its first line is no record of AutoTVM or of the auto-scheduler"); }
+  if (!script::autotvm::is_autotvm_log(text)) { return error(Code::CannotRead).arg("file", path).arg("reason", because(Why::NoRecordFirst).text()); }
   LOOPSMITH_TRY(records, script::autotvm::read_autotvm_log(path, text));
   const std::string name = wanted.schedule.empty() ? workspace::only_template(*file.snapshot()) : wanted.schedule;
   const script::FileSchedule* schedule = file.document().schedules().find(Name(name));

@@ -13,6 +13,7 @@
 #include "driver/records.h"
 #include "schedule/trace_json.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "tune/metaschedule/records/records.h"
 
 namespace loopsmith::driver {
@@ -25,7 +26,7 @@ auto write_text(const std::string& path, const std::string& text) -> Status {
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
-  if (!file) { return error(Code::CannotWrite).arg("file", path).arg("reason", "the disk or the folder refuses it"); }
+  if (!file) { return error(Code::CannotWrite).arg("file", path).arg("reason", because(Why::DiskOrFolder).text()); }
   return ok();
 }
 
@@ -56,7 +57,7 @@ auto add_to_export(TvmExport& out, const tune::Database::Workload& workload, con
   auto file = SourceFile::from_text(workload.name, workload.text);
   auto parsed = workspace::find_program(*file->snapshot(), {});
   if (!parsed || !parsed->module || parsed->module->functions.empty()) {
-    return error(Code::CannotRead).arg("file", database).arg("reason", fmt::format("the text of `{}` in it is no program", workload.name));
+    return error(Code::CannotRead).arg("file", database).arg("reason", because(Why::TextNoProgram).arg("name", workload.name).text());
   }
   const IRModule& module = parsed->module;
   tune::metaschedule::RecordLine line;

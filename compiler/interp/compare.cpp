@@ -16,6 +16,7 @@
 #include "support/codes.h"
 #include "support/error_text.h"
 #include "support/hash.h"
+#include "support/reasons.h"
 
 namespace loopsmith::interp {
 namespace {
@@ -248,14 +249,14 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
     Buffer buffer = func->buffer_of(param);
     if (!buffer) {
       if (param->dtype.is_handle()) {
-        return error(loopsmith::Code::InterpArgument, param->origin).arg("name", param->name.view()).arg("reason", "a pointer without a buffer cannot be filled");
+        return error(loopsmith::Code::InterpArgument, param->origin).arg("name", param->name.view()).arg("reason", because(Why::PointerWithoutBuffer).text());
       }
       if (param->dtype.is_real()) { out.arguments.emplace_back(1.5); continue; }
       out.arguments.emplace_back(slots[i].value_or(size));
       continue;
     }
     if (buffer->dtype.element_bytes() > static_cast<int>(sizeof(uint64_t))) {
-      return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("reason", "its elements are wider than 64 bits");
+      return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("reason", because(Why::ElementsTooWide).text());
     }
     TensorView view;
     view.dtype = buffer->dtype;
@@ -265,7 +266,7 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
     for (const Formula& formula : shape.shape) {
       auto extent = evaluate(formula, slots);
       if (!extent || *extent < 0) {
-        return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("reason", "its shape is unknown");
+        return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("reason", because(Why::ShapeUnknown).text());
       }
       fits = !__builtin_mul_overflow(bytes, *extent, &bytes) && fits;
       view.shape.push_back(*extent);
@@ -277,7 +278,7 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
     out.storage[i].resize(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
     view.data = out.storage[i].data();
     if (std::find(uses.unknown.begin(), uses.unknown.end(), i) != uses.unknown.end()) {
-      return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("reason", "its elements are indices, and their range is not known");
+      return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("reason", because(Why::IndicesWithoutRange).text());
     }
     // Among equal elements a schedule may find another one.
     if (auto range = range_of(func, uses, i, slots)) {

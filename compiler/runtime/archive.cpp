@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::runtime {
 namespace {
@@ -178,7 +179,7 @@ auto Archive::names() const -> std::vector<std::string> {
 
 auto Archive::member(const std::string& name) const -> Result<std::unique_ptr<ByteSource>> {
   auto found = std::find_if(members_.begin(), members_.end(), [&](const Member& m) { return m.name == name; });
-  auto bad = [&](const std::string& why) { return error(Code::BadTensorFile).arg("file", path_).arg("reason", "`" + name + "` " + why); };
+  auto bad = [&](const std::string& why) { return error(Code::BadTensorFile).arg("file", path_).arg("reason", because(Why::PartOfFile).arg("part", name).arg("cause", why).text()); };
   if (found == members_.end()) { return bad("is not in it"); }
   if ((found->flags & 1U) != 0) { return bad("is encrypted"); }
   if (found->method != 0 && found->method != 8) { return bad("is compressed in a way other than deflate"); }

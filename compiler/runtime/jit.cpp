@@ -20,6 +20,7 @@
 #include "runtime/profile.h"
 #include "runtime/threads.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "target/hardware.h"
 
 // Conversions to short floats that processors have no instruction for, from the compiler's own library.
@@ -144,10 +145,10 @@ auto JitModule::load(std::string_view object, std::vector<codegen::Interface> in
 
 auto runs_here(const target::Target& target) -> Status {
   if (!target.is_host_architecture()) {
-    return error(Code::CannotLoadCode).arg("reason", fmt::format("code for `{}` does not run on this machine", target.str()));
+    return error(Code::CannotLoadCode).arg("reason", because(Why::CodeOfOtherMachine).arg("target", target.str()).text());
   }
   if (std::string lacking = missing_here(target); !lacking.empty()) {
-    return error(Code::CannotLoadCode).arg("reason", fmt::format("code for `{}` needs {}, which this machine does not have", target.str(), lacking));
+    return error(Code::CannotLoadCode).arg("reason", because(Why::CodeNeeds).arg("target", target.str()).arg("feature", lacking).text());
   }
   return ok();
 }

@@ -13,6 +13,7 @@
 #include "ir/reals.h"
 #include "support/codes.h"
 #include "support/files.h"
+#include "support/reasons.h"
 
 namespace loopsmith::runtime {
 namespace {
@@ -133,7 +134,7 @@ auto NpzFile::read(const std::string& name, DataType expected) const -> Result<T
 
 auto write_npy(const std::string& path, const Tensor& tensor) -> Status {
   std::string type = npy_type(tensor.dtype());
-  if (type.empty()) { return error(Code::CannotWrite).arg("file", path).arg("reason", fmt::format(".npy has no type `{}`", tensor.dtype().str())); }
+  if (type.empty()) { return error(Code::CannotWrite).arg("file", path).arg("reason", because(Why::NpyHasNoType).arg("dtype", tensor.dtype().str()).text()); }
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", type, fmt::join(tensor.shape(), ", "),
                                    tensor.shape().size() == 1 ? "," : "");
   header.resize((header.size() + 1 + 10 + 63) / 64 * 64 - 10 - 1, ' ');

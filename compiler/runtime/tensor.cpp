@@ -3,6 +3,7 @@
 #include "codegen/interface.h"
 #include "ir/reals.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "support/saturate.h"
 
 #include <fmt/format.h>
@@ -109,7 +110,7 @@ auto Tensor::zeros(DataType dtype, std::vector<int64_t> shape) -> Result<Tensor>
   if (!bytes) { return error(Code::OutOfMemory).arg("what", what).arg("bytes", "too many"); }
   if (!has_tensors(dtype)) {
     std::string why = dtype.bits % 8 != 0 && !dtype.is_bool() ? "their elements are not whole bytes" : "elements of a tensor are single numbers";
-    return error(Code::InterpArgument).arg("name", fmt::format("{} ({})", dtype.str(), fmt::join(shape, ", "))).arg("reason", "there are no such tensors: " + why);
+    return error(Code::InterpArgument).arg("name", fmt::format("{} ({})", dtype.str(), fmt::join(shape, ", "))).arg("reason", because(Why::NoSuchTensor).arg("cause", why).text());
   }
   uint64_t align = *bytes >= huge_page ? huge_page : 64;
   uint64_t size = std::max<uint64_t>((*bytes + align - 1) / align * align, align);

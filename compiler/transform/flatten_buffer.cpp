@@ -9,6 +9,7 @@
 #include "ir/visitor.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/reasons.h"
 #include "support/saturate.h"
 #include "transform/rows.h"
 
@@ -104,7 +105,7 @@ class Flatten : public Mutator {
   auto count(const Array<Expr>& extents, Origin where, Name name) -> Expr {
     if (known_product(extents)) { return product_of(extents); }
     if (!too_large) {
-      too_large = error(Code::CannotEmit, where).arg("what", "the buffer `" + name.str() + "`").arg("target", "any target").arg("reason", "64 bits do not count its elements");
+      too_large = error(Code::CannotEmit, where).arg("what", "the buffer `" + name.str() + "`").arg("target", "any target").arg("reason", because(Why::TooManyElements).text());
     }
     return int_imm(1, DataType::int_(64));
   }

@@ -13,6 +13,7 @@
 #include "transform/fold.h"
 #include "transform/rows.h"
 #include "support/fault.h"
+#include "support/reasons.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -40,7 +41,7 @@ class LowerViews : public Mutator {
     if (found == values_.end()) { return self(n); }
     if (wide_.count(&n) && !refused) {
       refused = error(Code::CannotEmit, n.origin).arg("what", "the use of `" + n.name.str() + "` in block `" + block_.str() + "`").arg("function", function_)
-                    .arg("target", "any target").arg("reason", "the view's source has more elements than `" + n.dtype.str() + "` counts")
+                    .arg("target", "any target").arg("reason", because(Why::SourceTooLarge).arg("dtype", n.dtype.str()).text())
                     .remedy("give the source a shape of int64: `T.int64(n)`");
     }
     return found->second;

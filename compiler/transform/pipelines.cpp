@@ -13,6 +13,7 @@
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "transform/blend_masked_stores.h"
 #include "transform/check_bounds.h"
 #include "transform/common_subexpressions.h"
@@ -195,7 +196,7 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
     any_loose = any_loose || loose.any;
     if (!loose.found) { continue; }
     return error(Code::CannotEmit, loose.found->origin).arg("what", "block `" + loose.found->name.str() + "`").arg("function", called(name, func)).arg("target", "any target")
-        .arg("reason", "it is a part of a program (`no_realize=True`): its iter vars have no values");
+        .arg("reason", because(Why::PartOfProgram).text());
   }
   for (const auto& [name, func] : module->functions) {
     // Vectorized loops with jumps are lowered to serial loops.

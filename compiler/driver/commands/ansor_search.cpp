@@ -9,6 +9,7 @@
 #include "script/auto_scheduler/custom_rules.h"
 #include "script/auto_scheduler/log.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -31,7 +32,7 @@ struct OpenSketch {
       return applied.ok() ? std::optional(applied->extents) : std::nullopt;
     };
     auto state = candidate_of(initial, sketch, decisions, {point.begin(), point.end()}, options, find_extents);
-    if (!state) { return error(Code::CannotTune).arg("function", task.variable.view()).arg("reason", "a step of the sketch does not apply with these choices"); }
+    if (!state) { return error(Code::CannotTune).arg("function", task.variable.view()).arg("reason", because(Why::StepOfSketch).text()); }
     LOOPSMITH_TRY(applied, apply_candidate(file, task, prepared, state->steps()));
     return std::pair(state->steps(), std::move(applied));
   }

@@ -28,6 +28,7 @@
 #include "support/codes.h"
 #include "support/hash.h"
 #include "support/process.h"
+#include "support/reasons.h"
 #include "tune/database/database.h"
 
 namespace loopsmith::driver::commands {
@@ -162,12 +163,12 @@ auto check_targets(const Arguments& arguments, const std::vector<std::string>& t
 auto database_of(const Arguments& arguments) -> std::variant<std::string, int> {
   if (!arguments.has("--tuned")) { return std::string(); }
   std::string path = arguments.get("--db", tune::Database::default_path());
-  auto unreadable = [&](const char* why) { return report_one(arguments, {error(Code::CannotRead).arg("file", path).arg("reason", why)}); };
+  auto unreadable = [&](Why why) { return error(Code::CannotRead).arg("file", path).arg("reason", because(why).text()); };
   std::error_code unknown;
-  if (!fs::exists(path, unknown)) { return unreadable("there is no such file; `loopsmith tune` makes it"); }
+  if (!fs::exists(path, unknown)) { return report_one(arguments, {unreadable(Why::NoSuchFile).remedy("run `loopsmith tune` first")}); }
   // TVM's database is a folder that contains a file of records.
   if (std::string records = tvm_records_at(path); !records.empty()) { return records; }
-  if (fs::is_directory(path, unknown)) { return unreadable("it is a folder, without a `database_tuning_record.json` of TVM's"); }
+  if (fs::is_directory(path, unknown)) { return report_one(arguments, {unreadable(Why::FolderWithoutRecords)}); }
   return path;
 }
 

@@ -12,6 +12,7 @@
 #include "driver/reports.h"
 #include "driver/warp_hints.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "support/text.h"
 
 namespace loopsmith::driver::commands {
@@ -67,7 +68,7 @@ auto check(std::vector<std::string> args) -> int {
     }
     std::vector<std::filesystem::path> below = files_below(given, problem);
     if (problem) { reporter.report({error(Code::CannotRead).arg("file", given).arg("reason", problem.message())}, nullptr); }
-    else if (below.empty()) { reporter.report({error(Code::CannotRead).arg("file", given).arg("reason", "there is no .tir file below it")}, nullptr); }
+    else if (below.empty()) { reporter.report({error(Code::CannotRead).arg("file", given).arg("reason", because(Why::NoFilesBelow).text())}, nullptr); }
     for (const auto& file : below) { paths.push_back(file.string()); }
   }
   for (const std::string& path : paths) {

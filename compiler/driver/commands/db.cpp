@@ -21,6 +21,7 @@
 #include "script/log_values.h"
 #include "support/codes.h"
 #include "support/hash.h"
+#include "support/reasons.h"
 #include "support/spelling.h"
 #include "support/text.h"
 #include "target/hardware.h"
@@ -145,7 +146,7 @@ auto take_tvm_database(tune::Database& database, const std::string& path, const 
     LOOPSMITH_TRY(read, read_tvm_record(json::parse(line, nullptr, false), place));
     if (workload && read.workload != *workload) { continue; }
     if (read.workload < 0 || read.workload >= static_cast<int64_t>(programs.size())) {
-      return error(Code::CannotRead).arg("file", place).arg("reason", fmt::format("it is for program {}, and database_workload.json has {} programs", read.workload, programs.size()));
+      return error(Code::CannotRead).arg("file", place).arg("reason", because(Why::WorkloadNumber).arg("number", read.workload).arg("count", programs.size()).text());
     }
     auto index = static_cast<size_t>(read.workload);
     const std::string& name = programs[index]->functions.front().first.str();
@@ -162,7 +163,7 @@ auto take_tvm(tune::Database& database, const std::string& path, const std::stri
     LOOPSMITH_TRY(read, read_tvm_record(json::parse(line, nullptr, false), place));
     if (workload && read.workload != *workload) { continue; }
     if (seen && *seen != read.workload) {
-      return error(Code::CannotRead).arg("file", place).arg("reason", "it is for another program than the lines before")
+      return error(Code::CannotRead).arg("file", place).arg("reason", because(Why::OfAnotherProgram).text())
           .remedy("pick one: `--workload N`, its line in database_workload.json, from 0");
     }
     seen = read.workload;
@@ -189,7 +190,7 @@ auto take_autotvm(tune::Database& database, const std::string& path, const std::
   workspace::Document& document = selection.file->document();
   const script::FileSchedule* schedule = document.schedules().find(Name(selection.schedule));
   if (!schedule || selection.template_name.empty()) {
-    return error(Code::CannotRead).arg("file", path).arg("reason", "it is a log of AutoTVM, and `--program` names a file without one template").remedy("name the template: `--with NAME`");
+    return error(Code::CannotRead).arg("file", path).arg("reason", because(Why::LogWithoutTemplate).text()).remedy("name the template: `--with NAME`");
   }
   const std::vector<eval::Value> arguments = schedule->arguments;
   int trial = 0;
@@ -291,7 +292,7 @@ auto import_records(Request& request) -> int {
   if (std::string records = tvm_records_at(path); !records.empty() && !request.arguments.has("--program")) {
     std::string workloads = tvm_workloads_at(path);
     if (workloads.empty()) {
-      return request.fail({error(Code::CannotRead).arg("file", path).arg("reason", "it is a file of TVM's records, without `database_workload.json` beside it")
+      return request.fail({error(Code::CannotRead).arg("file", path).arg("reason", because(Why::RecordsWithoutWorkloads).text())
                                .remedy("name the file with the program: `--program FILE`")});
     }
     auto read = read_tvm_workloads(workloads);
@@ -416,7 +417,7 @@ auto pick_workload(const Request& request, const Workloads& workloads) -> Result
     if ((w.name == request.subject() || workload_text(w.task) == request.subject()) && (!picked || w.records > picked->records)) { picked = &w; }
   }
   if (picked != nullptr) { return picked; }
-  Diagnostic d = error(Code::CannotRead).arg("file", request.path).arg("reason", fmt::format("it has no trials of `{}`", request.subject()));
+  Diagnostic d = error(Code::CannotRead).arg("file", request.path).arg("reason", because(Why::NoTrialsOf).arg("subject", request.subject()).text());
   std::string meant = closest(request.subject(), names);
   return meant.empty() ? std::move(d) : std::move(d).remedy(fmt::format("did you mean `{}`?", meant));
 }
@@ -463,7 +464,7 @@ auto db(std::vector<std::string> args) -> int {
   if (request.verb == "import") { return import_records(request); }
   // Opening a missing database would create it.
   if (!std::filesystem::exists(request.path)) {
-    return request.fail({error(Code::CannotRead).arg("file", request.path).arg("reason", "there is no such file; `loopsmith tune` makes it")});
+    return request.fail({error(Code::CannotRead).arg("file", request.path).arg("reason", because(Why::NoSuchFile).text()).remedy("run `loopsmith tune` first")});
   }
   auto database = tune::Database::open(request.path);
   if (!database) { return request.fail(database.diagnostics()); }

@@ -18,6 +18,7 @@
 #include "lsp/server/report.h"
 #include "schedule/loop_tree.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "support/text.h"
 #include "target/hardware.h"
 #include "target/peaks.h"
@@ -118,7 +119,7 @@ auto report_fault(const Arguments& arguments, Reporter& reporter) -> int {
   auto folder = lsp::write_report(facts, {{"text", shown.text}, {"left_out", shown.left_out}, {"codes", shown.codes}, {"declarations", shown.declarations}, {"of_declarations", shown.of_declarations}},
                                   is_python ? "case.py" : "case.tir", nullptr);
   if (!folder) {
-    reporter.report({error(Code::CannotWrite).arg("file", "a folder below XDG_STATE_HOME").arg("reason", "it cannot be made")}, nullptr);
+    reporter.report({error(Code::CannotWrite).arg("file", "a folder below XDG_STATE_HOME").arg("reason", because(Why::CannotBeMade).text())}, nullptr);
     return reporter.status();
   }
   if (arguments.json()) {
@@ -191,7 +192,7 @@ auto report(std::vector<std::string> args) -> int {
   std::string database_path = arguments.get("--db", tune::Database::default_path());
   std::vector<tune::Database::Workload> workloads;
   if (arguments.has("--db") || std::filesystem::exists(database_path)) {
-    if (!std::filesystem::exists(database_path)) { return fail({error(Code::CannotRead).arg("file", database_path).arg("reason", "there is no such file; `loopsmith tune` makes it")}); }
+    if (!std::filesystem::exists(database_path)) { return fail({error(Code::CannotRead).arg("file", database_path).arg("reason", because(Why::NoSuchFile).text()).remedy("run `loopsmith tune` first")}); }
     auto known = tune::Database::open(database_path);
     if (!known) { return fail(known.diagnostics()); }
     database.emplace(std::move(*known));

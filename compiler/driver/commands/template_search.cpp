@@ -7,6 +7,7 @@
 #include "script/autotvm/log.h"
 #include "script/autotvm/space.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -53,7 +54,7 @@ auto TemplateSearch::space(const tune::SpaceContext& context) -> Result<tune::Sk
     if (Diagnostics why = ran.all_diagnostics(); has_errors(why)) { return why; }
     if (!ran.result || !ran.is_complete) { return error(Code::ScheduleIncomplete).arg("name", selection_.schedule); }
     if (!structural_equal(ran.program, selection_.before)) {
-      return error(Code::CannotTune).arg("function", selection_.schedule).arg("reason", "with these choices the template computes another program");
+      return error(Code::CannotTune).arg("function", selection_.schedule).arg("reason", because(Why::OtherProgramOfTemplate).text());
     }
     return ran.result->trace();
   };

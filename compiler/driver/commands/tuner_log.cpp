@@ -5,6 +5,7 @@
 
 #include "ir/equal.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "target/hardware.h"
 #include "tune/database/database.h"
 
@@ -22,7 +23,7 @@ auto append_trials(const std::string& path, const Selection& selection, const tu
     ++count;
   }
   log.flush();
-  if (!log) { return error(Code::CannotWrite).arg("file", path).arg("reason", "it cannot be opened for writing, or the disk is full"); }
+  if (!log) { return error(Code::CannotWrite).arg("file", path).arg("reason", because(Why::DiskOrFolder).text()); }
   return count;
 }
 

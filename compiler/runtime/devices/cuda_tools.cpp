@@ -14,6 +14,7 @@
 #include "support/codes.h"
 #include "support/files.h"
 #include "support/process.h"
+#include "support/reasons.h"
 
 namespace loopsmith::runtime {
 namespace {
@@ -93,7 +94,7 @@ auto cuda_tool_identity(const std::string& name) -> std::string {
 
 auto assemble_ptx(const std::string& ptx, const std::string& arch, double seconds) -> Result<std::string> {
   LOOPSMITH_TRY(made, run_tool("ptxas", {"-arch=" + arch}, "kernels.ptx", ptx, seconds));
-  if (!made.is_compiled) { return error(Code::CannotEmit).arg("what", "the PTX").arg("function", "the kernels").arg("target", arch).arg("reason", "\n" + made.log); }
+  if (!made.is_compiled) { return error(Code::CannotEmit).arg("what", "the PTX").arg("function", "the kernels").arg("target", arch).arg("reason", because(Why::CompilerReports).arg("log", made.log).text()); }
   return std::move(made.code);
 }
 

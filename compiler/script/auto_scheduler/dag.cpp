@@ -16,6 +16,7 @@
 #include "script/log_values.h"
 #include "script/texts.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script::auto_scheduler {
 namespace {
@@ -100,7 +101,7 @@ auto best_record(Evaluator& e, const TaskValue& task, const eval::Argument& path
   }
   auto text = running ? text_beside(*running, *name) : std::nullopt;
   if (!text) {
-    (void)e.report(error(Code::CannotRead, path.where).arg("file", *name).arg("reason", "no such file").remedy(fmt::format("search for a schedule: `loopsmith tune FILE --log {}`", *name)));
+    (void)e.report(error(Code::CannotRead, path.where).arg("file", *name).arg("reason", because(Why::NoSuchFile).text()).remedy(fmt::format("search for a schedule: `loopsmith tune FILE --log {}`", *name)));
     return std::nullopt;
   }
   auto records = read_ansor_log(*name, *text);
@@ -165,7 +166,7 @@ auto state_of(Evaluator& e, std::string_view method, const Arguments& a, Value& 
 auto scheduled(Evaluator& e, const DagObject& dag, const StateObject& state, std::string_view method, Origin call) -> std::optional<Scheduled> {
   auto done = schedule_of_steps(e, dag.prepared, *dag.tensors, state.state.steps());
   if (auto* made = std::get_if<Scheduled>(&done)) { return std::move(*made); }
-  (void)e.report(error(Code::BadValue, call).arg("reason", fmt::format("cannot apply `{}`: {}", method, std::get<std::string>(done))).remedy("change that step of the state"));
+  (void)e.report(error(Code::BadValue, call).arg("reason", because(Why::CannotApplyMethod).arg("method", method).arg("cause", std::get<std::string>(done)).text()).remedy("change that step of the state"));
   return std::nullopt;
 }
 

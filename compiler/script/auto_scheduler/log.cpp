@@ -10,6 +10,7 @@
 
 #include "script/log_values.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script::auto_scheduler {
 namespace {
@@ -109,7 +110,7 @@ auto ansor_line(const AnsorRecord& record) -> std::string {
 auto is_of_task(const AnsorRecord& record, const Task& task) -> bool { return record.workload == task.workload && are_equal_in_json(record.arguments, task.arguments); }
 
 auto best_of_log(const std::string& path, const std::vector<AnsorRecord>& records, const std::vector<Task>& tasks, const std::string& variable) -> Result<AnsorChoice> {
-  if (records.empty()) { return error(Code::CannotRead).arg("file", path).arg("reason", "it has no records"); }
+  if (records.empty()) { return error(Code::CannotRead).arg("file", path).arg("reason", because(Why::NoRecords).text()); }
   auto refused = [&](const std::string& why) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(records[0].number)).arg("file", path).arg("reason", why); };
   bool is_any = false;
   for (const Task& task : tasks) {

@@ -10,6 +10,7 @@
 
 #include "frontend/te/tensors.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script::auto_scheduler {
 namespace {
@@ -72,7 +73,7 @@ struct Call {
       std::string own;
       for (const StateAxis& one : axes) { own += fmt::format("{}`{}`", own.empty() ? "" : ", ", one.name); }
       (void)evaluator.report(error(Code::StageRefused, argument.where).arg("step", step).arg("stage", self.state.stages()[stage].name)
-                                 .arg("reason", fmt::format("`{}` is no axis of the stage, or an earlier step replaced it", object->axis.name)).remedy("use one of its axes: " + own));
+                                 .arg("reason", because(Why::NoAxisOfStage).arg("axis", object->axis.name).text()).remedy("use one of its axes: " + own));
       return std::nullopt;
     }
     return wanted(argument, "an axis of the stage, such as `state[C].iters[0]`");
@@ -149,7 +150,7 @@ auto split(Call& c) -> Value {
   const int64_t extent = c.state().stages()[*stage].axes[static_cast<size_t>(*axis)].extent;
   if (std::any_of(lengths->begin(), lengths->end(), [](int64_t n) { return n < 1; })) {
     return c.evaluator.report(error(Code::StageRefused, c.bound.values[2].where).arg("step", c.step).arg("stage", c.state().stages()[*stage].name)
-                                  .arg("reason", "a length is less than 1").remedy("give the number of iterations of each new axis"));
+                                  .arg("reason", because(Why::LengthBelowOne).text()).remedy("give the number of iterations of each new axis"));
   }
   if (!c.apply({"SP", {static_cast<int64_t>(*stage), *axis, extent, *lengths, static_cast<int64_t>(is_inner_first)}})) { return Value::error(); }
   return parts_of(c, *stage, static_cast<size_t>(*axis), lengths->size() + 1);

@@ -10,6 +10,7 @@
 #include "script/file_calls.h"
 #include "script/texts.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script::autotvm {
 namespace {
@@ -64,7 +65,7 @@ auto history_of(frontend::File& file, const std::string& template_name, const st
       text = text_beside(file, source);
     }
     if (!text) {
-      Diagnostic missing = error(Code::CannotRead, log.where).arg("file", log.path).arg("reason", "no such file, so the template has its fallback configuration");
+      Diagnostic missing = error(Code::CannotRead, log.where).arg("file", log.path).arg("reason", because(Why::NoLogFallback).text());
       missing.severity = Severity::Hint;
       out.diagnostics.push_back(std::move(missing).remedy(fmt::format("search for a configuration: `loopsmith tune FILE --log {}`", log.path)));
       continue;

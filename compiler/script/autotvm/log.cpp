@@ -10,6 +10,7 @@
 
 #include "script/log_values.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script::autotvm {
 namespace {
@@ -132,8 +133,8 @@ auto best_of_log(const std::string& path, const std::vector<AutotvmRecord>& reco
     if (!best || one.mean() < best->mean()) { best = &one; }
   }
   if (best) { return *best; }
-  if (records.empty()) { return error(Code::CannotRead).arg("file", path).arg("reason", "it has no records"); }
-  if (is_any) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(records[0].number)).arg("file", path).arg("reason", "none of the task's records has a time").remedy("tune the task again"); }
+  if (records.empty()) { return error(Code::CannotRead).arg("file", path).arg("reason", because(Why::NoRecords).text()); }
+  if (is_any) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(records[0].number)).arg("file", path).arg("reason", because(Why::NoRecordHasTime).text()).remedy("tune the task again"); }
   const AutotvmRecord& other = records[0];
   const bool is_other_template = other.template_name != template_name;
   std::string why = is_other_template ? fmt::format("it is of template `{}`, and the task is of `{}`", other.template_name, template_name)

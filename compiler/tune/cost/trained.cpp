@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::tune {
 namespace {
@@ -160,7 +161,7 @@ auto train(const std::vector<Sample>& samples) -> Result<TrainedModel> {
   }
   out.samples = model.size();
   out.tasks = means.size();
-  if (out.samples < least_samples) { return error(Code::BadValue).arg("reason", fmt::format("a model needs {} samples of tasks with two measured candidates each, and the sets have {}", least_samples, out.samples)); }
+  if (out.samples < least_samples) { return error(Code::BadValue).arg("reason", because(Why::FewSamples).arg("least", least_samples).arg("found", out.samples).text()); }
   model.fit();
   out.trees = model.trees();
   return out;

@@ -2,6 +2,7 @@
 #include "tune/database/database.h"
 
 #include "support/codes.h"
+#include "support/reasons.h"
 
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -182,7 +183,7 @@ auto Database::open(const std::string& path) -> Result<Database> {
     }
   }
   if (version > schema_version) {
-    return error(Code::DatabaseUnreadable).arg("file", path).arg("reason", "it was written by a newer version of Loopsmith");
+    return error(Code::DatabaseUnreadable).arg("file", path).arg("reason", because(Why::NewerVersion).text());
   }
   LOOPSMITH_CHECK(impl->run("PRAGMA journal_mode = WAL"));
   LOOPSMITH_CHECK(impl->run("PRAGMA synchronous = NORMAL"));
@@ -224,7 +225,7 @@ auto Database::add(const TaskKey& task, Record record) -> Result<int64_t> {
   insert.bind(13, record.verified).bind(14, record.unix_time).step();
   if (insert.failed()) { return impl_->failure(); }
   if (sqlite3_changes(impl_->db) != 1) {
-    return error(Code::DatabaseFailed).arg("file", impl_->path).arg("reason", "the record's workload was never added");
+    return error(Code::DatabaseFailed).arg("file", impl_->path).arg("reason", because(Why::WorkloadMissing).text());
   }
   return static_cast<int64_t>(sqlite3_last_insert_rowid(impl_->db));
 }

@@ -18,6 +18,7 @@
 #include "schedule/schedule.h"
 #include "support/codes.h"
 #include "support/hash.h"
+#include "support/reasons.h"
 #include "target/gpu.h"
 #include "target/hardware.h"
 #include "transform/pipelines.h"
@@ -267,7 +268,7 @@ auto DeviceWorker::expected(const IRModule& module, interp::Contents contents, c
   }
   how = is_interpreted ? "the interpreter" : "the program as written on the same device";
   if (!is_interpreted) {
-    if (!is_kept) { return error(Code::WorkerFailed).arg("reason", "the interpreter takes too long"); }
+    if (!is_kept) { return error(Code::WorkerFailed).arg("reason", because(Why::InterpreterTooSlow).text()); }
     LOOPSMITH_TRY(plain, plain_program());
     *results = interp::copy_inputs(inputs);
     LOOPSMITH_CHECK(plain->call(function_.str(), values_of(*results)));

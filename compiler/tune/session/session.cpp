@@ -310,7 +310,7 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
   BuildReply built = pool.build({plain}).front();
   if (stopping()) { return ok(); }
   if (built.outcome != BuildOutcome::Built) {
-    return error(Code::CannotTune).arg("function", function_.view()).arg("reason", "the program as written does not build: " + built.note);
+    return error(Code::CannotTune).arg("function", function_.view()).arg("reason", because(Why::PlainDoesNotBuild).arg("cause", built.note).text());
   }
   plain_hash_ = built.object_hash;
   double limit = options_.seconds > 0 ? std::min(plain_limit, options_.seconds / 4) : plain_limit;
@@ -322,7 +322,7 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
   }
   if (stopping()) { return ok(); }
   if (reply.outcome == Outcome::Crashed) {
-    return error(Code::CannotTune).arg("function", function_.view()).arg("reason", "the program as written crashes its worker: " + reply.note);
+    return error(Code::CannotTune).arg("function", function_.view()).arg("reason", because(Why::PlainCrashes).arg("cause", reply.note).text());
   }
   if (reply.outcome == Outcome::Measured || reply.outcome == Outcome::TimedOut) {
     // A program that is too slow to measure may still have fast candidates.

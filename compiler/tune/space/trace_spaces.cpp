@@ -9,6 +9,7 @@
 
 #include "schedule/trace_json.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "tune/metaschedule/postprocs/postprocs.h"
 
 namespace loopsmith::tune {
@@ -100,7 +101,7 @@ auto metaschedule_space(const SpaceContext& context, const target::Target& targe
     return [postprocs = std::move(postprocs), numbers, function](Schedule& sch) -> Status {
       std::string rejected_by;
       LOOPSMITH_TRY(is_kept, metaschedule::run_postprocs(sch, postprocs, numbers, &rejected_by));
-      if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("reason", fmt::format("the post-processor {} rejects the schedule", rejected_by)); }
+      if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("reason", because(Why::PostprocRejects).arg("name", rejected_by).text()); }
       return ok();
     };
   };

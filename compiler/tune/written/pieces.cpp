@@ -86,7 +86,7 @@ class Lists {
     } else if (!has_errors(evaluator_.diagnostics)) {
       Ref<Piece> model = piece(made.size() == 1 ? made[0] : Value(), PieceKind::CostModel);
       if (model && model->type && !model->type->find(Name("predict"))) {
-        (void)evaluator_.report(error(Code::TunerPiece, model->where).arg("kind", script::kind_text(model->kind)).arg("name", model->name.view()).arg("reason", "has no method `predict`"));
+        (void)evaluator_.report(error(Code::TunerPiece, model->where).arg("kind", script::kind_text(model->kind)).arg("name", model->name.view()).arg("reason", because(Why::NoMethodPredict).text()));
       }
       if (model) { out = written_model(std::move(model), file_, [reports = reports_](const Diagnostics& diagnostics) { reports->add(diagnostics); }); }
     }

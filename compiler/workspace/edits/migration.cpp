@@ -12,6 +12,7 @@
 #include "frontend/file.h"
 #include "ir/equal.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::workspace {
 namespace {
@@ -560,7 +561,7 @@ auto migrate(const syntax::Document& document, const std::string& name, Dialect 
     auto found = after.find(program);
     const bool is_same = found != after.end() && structural_equal(old.module, found->second.module);
     if (is_same) { same.insert(Name(program.view().substr(program.view().rfind('.') + 1))); }
-    if (!is_same) { out.warnings.push_back(error(Code::ChangedMeaning, old.where).arg("word", program.view()).arg("reason", "the migrated program is not the same: compare the two before you use it")); }
+    if (!is_same) { out.warnings.push_back(error(Code::ChangedMeaning, old.where).arg("word", program.view()).arg("reason", because(Why::MigratedDiffers).text()).remedy("compare the two before you use it")); }
   }
   // The reader treats assignments of all dialects since 0.24 alike. A difference shows only against the dialects before.
   const bool is_compared = dialects::is_recent(from.dialect) != dialects::is_recent(to);

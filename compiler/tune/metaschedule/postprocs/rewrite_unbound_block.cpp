@@ -5,6 +5,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "tune/metaschedule/calls.h"
 #include "tune/metaschedule/loop_roles.h"
 #include "tune/metaschedule/postprocs/postprocs.h"
@@ -81,7 +82,7 @@ auto bind_block(Schedule& sch, Name func, BlockRV block, int64_t most_blocks, in
   if (around.block_index != -1 && around.thread_index != -1) { return ok(); }
   if (around.block_index != -1) {
     return error(Code::CannotTune).arg("function", sch.func_working_on().view())
-        .arg("reason", "block `" + place->name().str() + "` is inside a loop bound to `blockIdx`, but in none bound to `threadIdx`").at_node(place->id);
+        .arg("reason", because(Why::BoundToBlocksOnly).arg("block", place->name().view()).text()).at_node(place->id);
   }
   LOOPSMITH_TRY(loops, get_loops(sch, block));
   if (around.last_spatial == -1) {

@@ -8,6 +8,7 @@
 
 #include "ir/ops.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "tune/metaschedule/records/module_graph.h"
 
 namespace loopsmith::tune::metaschedule {
@@ -42,7 +43,7 @@ class ReadGraph {
  private:
   void fail(size_t node, const std::string& why) {
     if (failed_) { return; }
-    failed_ = error(Code::CannotRead).arg("file", place_).arg("reason", fmt::format("node {} of its program (`{}`) {}", node, graph_.nodes[node].type, why));
+    failed_ = error(Code::CannotRead).arg("file", place_).arg("reason", because(Why::NodeOfProgram).arg("node", node).arg("type", graph_.nodes[node].type).arg("cause", why).text());
   }
 
   // ---- fields ----

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "tune/metaschedule/loop_roles.h"
 #include "tune/metaschedule/rules/block_facts.h"
 #include "tune/metaschedule/rules/calls.h"
@@ -44,7 +45,7 @@ class AutoBind : public Rule {
 
   auto apply(Schedule sch, BlockRV block) const -> Result<Schedules> override {
     if (max_threads_ < 1) {
-      return error(Code::CannotTune).arg("function", name()).arg("reason", "the target has no limit of threads in a block").remedy("add `max_threads_per_block=N` to the call of AutoBind");
+      return error(Code::CannotTune).arg("function", name()).arg("reason", because(Why::NoThreadLimit).text()).remedy("add `max_threads_per_block=N` to the call of AutoBind");
     }
     LOOPSMITH_CHECK(bind(sch, block));
     return Schedules{std::move(sch)};

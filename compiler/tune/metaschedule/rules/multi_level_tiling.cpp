@@ -5,6 +5,7 @@
 
 #include "ir/ops.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "tune/metaschedule/rules/block_facts.h"
 
 namespace loopsmith::tune::rules {
@@ -136,7 +137,7 @@ auto asked_levels(const Block& block) -> std::optional<std::vector<int>> {
 /// The innermost loop of a level, which counts from 1.
 auto loop_of_level(const TilingState& state, int level) -> Result<LoopRV> {
   if (level < 1 || static_cast<size_t>(level) > state.tiles.size() || state.tiles[static_cast<size_t>(level) - 1].empty()) {
-    return error(Code::CannotTune).arg("function", "MultiLevelTiling").arg("reason", "its structure has no loops at level " + std::to_string(level));
+    return error(Code::CannotTune).arg("function", "MultiLevelTiling").arg("reason", because(Why::NoLoopsAtLevel).arg("level", level).text());
   }
   return state.tiles[static_cast<size_t>(level) - 1].back();
 }

@@ -5,6 +5,7 @@
 
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "tune/metaschedule/rules/block_facts.h"
 #include "tune/metaschedule/rules/calls.h"
 
@@ -56,7 +57,7 @@ auto apply_everywhere(const Rule& rule, std::vector<Pending> stack, Diagnostics&
     }
     for (Schedule& sch : *made) { stack.push_back({std::move(sch), now.blocks}); }
     if (stack.size() + out.size() > most_schedules) {
-      return error(Code::CannotTune).arg("function", rule.name()).arg("reason", "the rules make more than " + std::to_string(most_schedules) + " schedules");
+      return error(Code::CannotTune).arg("function", rule.name()).arg("reason", because(Why::TooManySchedules).arg("most", most_schedules).text());
     }
   }
   return out;
