@@ -6,7 +6,6 @@
 
 #include "frontend/introspection.h"
 #include "frontend/lowerer.h"
-#include "frontend/program_members.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "support/codes.h"
@@ -209,17 +208,9 @@ auto MacroObject::call(Evaluator& e, const Arguments& a) const -> std::optional<
   return lowerer->expand(*this, a);
 }
 
-namespace {
-
-thread_local FindMember find_member = nullptr;
-
-}  // namespace
-
-void find_members_with(FindMember find) { find_member = find; }
-
-auto ProgramObject::get_attribute(Evaluator&, Name attribute, Origin at) const -> std::optional<Value> {
+auto ProgramObject::get_attribute(Evaluator& e, Name attribute, Origin at) const -> std::optional<Value> {
   if (!module) { return {}; }
-  if (std::optional<Value> member = find_member ? find_member(*this, attribute) : std::nullopt) { return member; }
+  if (std::optional<Value> member = task ? task->get_attribute(e, attribute, at) : std::nullopt) { return member; }
   if (PrimFunc f = module->find(attribute)) { return make_object<ProgramObject>(module_of(f, module->dialect), attribute, true, where); }
   // with_attr and similar methods make other programs, which are not evaluated here.
   static const Name with_attr("with_attr"), script("script"), show("show"), functions("functions");
@@ -253,6 +244,7 @@ auto ProgramObject::get_attribute(Evaluator&, Name attribute, Origin at) const -
   return {};
 }
 void ProgramObject::attribute_names(std::vector<Name>& out) const {
+  if (task) { task->attribute_names(out); }
   for (const char* n : {"script", "show"}) { out.push_back(Name(n)); }
   if (!is_function) { return; }
   for (const char* n : {"params", "buffer_map", "attrs"}) { out.push_back(Name(n)); }

@@ -31,23 +31,6 @@ thread_local const frontend::File* running = nullptr;
 
 // ---- tasks -----------------------------------------------------------------------------------------------------------
 
-struct Remembered {
-  IRModule program;
-  std::shared_ptr<const TaskValue> task;
-};
-// The tasks of this thread. The table of operations outlives it: the operations of tasks leave that table when they are destroyed.
-auto remembered() -> std::vector<Remembered>& {
-  (void)frontend::te::operations();
-  static thread_local std::vector<Remembered> tasks;
-  return tasks;
-}
-
-auto task_of(const IRModule& program) -> std::shared_ptr<const TaskValue> {
-  const auto& tasks = remembered();
-  auto found = std::find_if(tasks.begin(), tasks.end(), [&](const Remembered& one) { return one.program.same_as(program); });
-  return found == tasks.end() ? nullptr : found->task;
-}
-
 auto key_text(const TaskValue& task) -> std::string {
   nlohmann::ordered_json key = nlohmann::ordered_json::array({task.workload});
   for (const Value& argument : task.arguments) { key.push_back(nlohmann::ordered_json(json_of_value(argument))); }
@@ -293,26 +276,37 @@ auto DagObject::to_str() const -> std::string {
   return out;
 }
 
-void remember_task(const IRModule& program, TaskValue task) {
-  std::erase_if(remembered(), [](const Remembered& one) { return one.program.is_unique(); });
-  // A task outlives the evaluation of its file, so it keeps plain values only.
-  for (Value& argument : task.arguments) { argument = value_of_json(json_of_value(argument)); }
-  remembered().push_back({program, std::make_shared<const TaskValue>(std::move(task))});
-}
+namespace {
 
-auto member_of_task(const frontend::ProgramObject& program, Name member) -> std::optional<Value> {
-  static const Name dag("compute_dag"), key("workload_key"), target("target"), apply("apply_best"), print("print_best");
-  auto task = task_of(program.module);
-  if (!task) { return {}; }
-  if (member == dag) {
-    Evaluator evaluator;
-    return dag_of(evaluator, task->tensors, task->where);
+// A task: its members are those of its program.
+class TaskObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  explicit TaskObject(TaskValue t) : Object(&type_tag), task(std::make_shared<const TaskValue>(std::move(t))) {}
+  const std::shared_ptr<const TaskValue> task;
+  auto get_attribute(Evaluator& evaluator, Name member, Origin) const -> std::optional<Value> override {
+    static const Name dag("compute_dag"), key("workload_key"), target("target"), apply("apply_best"), print("print_best");
+    if (member == dag) { return dag_of(evaluator, task->tensors, task->where); }
+    if (member == key) { return Value(eval::make_object<KeyObject>(*task)); }
+    if (member == target) { return task->target; }
+    if (member == apply) { return Value(eval::make_object<TaskMethod>(task, "apply_best", apply_best)); }
+    if (member == print) { return Value(eval::make_object<TaskMethod>(task, "print_best", print_best)); }
+    return {};
   }
-  if (member == key) { return Value(eval::make_object<KeyObject>(*task)); }
-  if (member == target) { return task->target; }
-  if (member == apply) { return Value(eval::make_object<TaskMethod>(task, "apply_best", apply_best)); }
-  if (member == print) { return Value(eval::make_object<TaskMethod>(task, "print_best", print_best)); }
-  return {};
+  void attribute_names(std::vector<Name>& out) const override {
+    for (const char* name : {"compute_dag", "workload_key", "target", "apply_best", "print_best"}) { out.emplace_back(name); }
+  }
+  auto repr() const -> std::string override { return "a task of the auto-scheduler"; }
+};
+const eval::TypeTag TaskObject::type_tag{"a task of the auto-scheduler"};
+
+}  // namespace
+
+auto with_task(const frontend::ProgramObject& program, TaskValue task) -> Value {
+  // A task may outlive the evaluation of its file, so it keeps plain values only.
+  for (Value& argument : task.arguments) { argument = value_of_json(json_of_value(argument)); }
+  return Value(eval::make_object<frontend::ProgramObject>(program.module, program.name, program.is_function, program.where, program.foreign,
+                                                          Ref<eval::Object>(eval::make_object<TaskObject>(std::move(task)))));
 }
 
 auto compute_dag(Evaluator& e, const Arguments& a) -> Value {

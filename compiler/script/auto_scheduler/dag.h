@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "eval/evaluator.h"
-#include "frontend/program_members.h"
 #include "script/auto_scheduler/steps.h"
 
 namespace loopsmith::script::auto_scheduler {
@@ -34,10 +33,8 @@ struct TaskValue {
   eval::Value target;
   Origin where;
 };
-/// Gives a program the members of a task, for as long as the program lives.
-void remember_task(const IRModule& program, TaskValue task);
-/// `task.compute_dag`, `task.apply_best` ...; none: the program is no task, or a task has no such member.
-[[nodiscard]] auto member_of_task(const frontend::ProgramObject& program, Name member) -> std::optional<eval::Value>;
+/// The program of a task with the members of the task: `task.compute_dag`, `task.apply_best` ...
+[[nodiscard]] auto with_task(const frontend::ProgramObject& program, TaskValue task) -> eval::Value;
 
 /// `auto_scheduler.ComputeDAG(TENSORS or WORKLOAD_KEY)`.
 auto compute_dag(eval::Evaluator& evaluator, const eval::Arguments& arguments) -> eval::Value;

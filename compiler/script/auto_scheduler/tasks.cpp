@@ -77,8 +77,8 @@ auto search_task(Evaluator& e, const Arguments& a) -> Value {
   made.positional = 1;
   made.call = made.callee = made.parentheses = a.call;
   Value program = with_target(e, frontend::te::create_prim_func(e, made), target);
-  if (const auto* object = program.as<frontend::ProgramObject>()) { remember_task(object->module, std::move(task)); }
-  return program;
+  const auto* object = program.as<frontend::ProgramObject>();
+  return object ? with_task(*object, std::move(task)) : program;
 }
 
 // Options, cost models and measuring matter only when Python runs.
@@ -122,7 +122,6 @@ auto namespace_auto_scheduler() -> const Value& {
     members.add(Name("make_workload_key"), Value(eval::make_object<eval::Builtin>(Name("make_workload_key"), make_workload_key)));
     members.add(Name("PreloadCustomSketchRule"), custom_rule_type());
     members.add(Name("loop_state"), loop_state_namespace());
-    frontend::find_members_with(member_of_task);
     members.add(Name("SearchTask"), Value(eval::make_object<eval::Builtin>(Name("SearchTask"), search_task)));
     return Value(made);
   }();
