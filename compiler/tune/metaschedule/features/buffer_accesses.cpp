@@ -99,7 +99,10 @@ auto measure_box(Touch& touch, const VarNode* changed, bool is_first, arith::Ana
 auto set_boxes(std::vector<Touch>& touches, const LoopNest& nest, TouchedUnderLoop& touched, arith::Analyzer& analyzer) -> std::vector<int64_t> {
   size_t count = nest.loops.size();
   std::vector<int64_t> bytes(count, 0);
-  for (const For* loop : nest.loops) { analyzer.bind(loop->var, loop->min, true); }
+  const auto is_constant = [](const For& loop) { return as_int(loop.min) && as_int(loop.extent); };
+  for (const For* loop : nest.loops) {
+    if (!is_constant(*loop)) { analyzer.bind(loop->var, loop->min, true); } else { analyzer.update_bound(loop->var, {*as_int(loop->min), *as_int(loop->min)}); }
+  }
   if (count == 0) {
     for (Touch& touch : touches) { touch.extents.assign(touch.buffer.shape.size(), 1); }
   }
@@ -109,7 +112,11 @@ auto set_boxes(std::vector<Touch>& touches, const LoopNest& nest, TouchedUnderLo
   }
   for (size_t i = count; i-- > 0;) {
     const For& loop = *nest.loops[i];
-    analyzer.bind(loop.var, Range{loop.min, loop.extent}, true);
+    if (!is_constant(loop)) {
+      analyzer.bind(loop.var, Range{loop.min, loop.extent}, true);
+    } else {
+      analyzer.update_bound(loop.var, {*as_int(loop.min), *as_int(loop.min) + *as_int(loop.extent) - 1});
+    }
     for (Touch& touch : touches) {
       int64_t elements = measure_box(touch, loop.var.get(), i + 1 == count, analyzer);
       touch.loop_elements[i] = elements;

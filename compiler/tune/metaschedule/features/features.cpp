@@ -79,7 +79,10 @@ class Collect : public Walk {
 
  private:
   class Rewrite;
+  class SetLoadsAside;
   [[nodiscard]] auto rewritten(const Expr& expr) -> Expr;
+  [[nodiscard]] auto simplified_value(const Expr& value) -> Expr;
+  [[nodiscard]] auto simplified_place(const Buffer& buffer, const Array<Expr>& indices) -> std::pair<Buffer, std::vector<Expr>>;
   [[nodiscard]] auto place(const Buffer& buffer, const Array<Expr>& indices) -> std::pair<Buffer, std::vector<Expr>>;
   [[nodiscard]] auto shaped(const Buffer& buffer) -> ShapedBuffer;
 
@@ -88,6 +91,9 @@ class Collect : public Walk {
   arith::Analyzer analyzer_;        // knows the loops around
   arith::Analyzer bounds_;          // for the boxes of accesses
   TouchedUnderLoop touched_;
+  // A store and the loads in its value often have the same indices.
+  struct SimplifiedPlace { Buffer buffer; Array<Expr> indices; std::pair<Buffer, std::vector<Expr>> place; };
+  std::vector<SimplifiedPlace> places_;                             // of the store in work
   std::unordered_map<const BufferNode*, Row> rows_;
   std::unordered_map<const BufferNode*, Allocation> allocations_;
 };
@@ -108,6 +114,71 @@ class Collect::Rewrite : public Mutator {
 };
 
 auto Collect::rewritten(const Expr& expr) -> Expr { return analyzer_.simplify(Rewrite(*this).mutate(expr)); }
+
+// Takes loads out of a value: each distinct one stands for a number. Simplification then has less to do, with the same result, since the indices are simplified on
+// their own.
+class Collect::SetLoadsAside : public Mutator {
+ public:
+  using Mutator::on;
+  explicit SetLoadsAside(Collect& collect) : collect_(collect) {}
+  auto on(const VarNode& n) -> Expr override { return collect_.outside_blocks(self(n)); }
+  auto on(const BufferLoad& n) -> Expr override {
+    auto [buffer, indices] = collect_.simplified_place(n.buffer, n.indices);
+    const auto is_same = [&](const Ref<BufferLoad>& known) {
+      return known->buffer == buffer && std::equal(indices.begin(), indices.end(), known->indices.begin(), known->indices.end(),
+                                                    [](const Expr& a, const Expr& b) { return a.same_as(b) || arith::deep_equal(a, b); });
+    };
+    size_t number = static_cast<size_t>(std::find_if(loads_.begin(), loads_.end(), is_same) - loads_.begin());
+    if (number == loads_.size()) { loads_.push_back(make<BufferLoad>(buffer, Array<Expr>(std::move(indices)), n.origin)); }
+    return make<BufferLoad>(buffer, Array<Expr>{int_imm(static_cast<int64_t>(number))}, n.origin);
+  }
+  [[nodiscard]] auto put_back(const Expr& value) const -> Expr {
+    class PutBack : public Mutator {
+     public:
+      using Mutator::on;
+      explicit PutBack(const std::vector<Ref<BufferLoad>>& loads) : loads_(loads) {}
+      auto on(const BufferLoad& n) -> Expr override { return loads_[static_cast<size_t>(*as_int(n.indices[0]))]; }
+
+     private:
+      const std::vector<Ref<BufferLoad>>& loads_;
+    };
+    return PutBack(loads_).mutate(value);
+  }
+  // Conditions in a value hold for the indices of its loads, and such values are simplified as a whole.
+  static auto is_possible(const Expr& value) -> bool {
+    bool possible = true;
+    post_order(value, [&](const Expr& e) {
+      const auto* call = e.as<Call>();
+      const auto* load = e.as<BufferLoad>();
+      possible = possible && !(call && call->op == "if_then_else") && !(load && load->predicate) && e.kind() != NodeKind::Select && e.kind() != NodeKind::And &&
+                 e.kind() != NodeKind::Or && e.kind() != NodeKind::Let;
+    });
+    return possible;
+  }
+
+ private:
+  Collect& collect_;
+  std::vector<Ref<BufferLoad>> loads_;
+};
+
+auto Collect::simplified_value(const Expr& value) -> Expr {
+  if (!SetLoadsAside::is_possible(value)) { return rewritten(value); }
+  SetLoadsAside aside(*this);
+  const Expr plain = aside.mutate(value);
+  return aside.put_back(plain.as<BufferLoad>() ? plain : analyzer_.simplify(plain));
+}
+
+auto Collect::simplified_place(const Buffer& buffer, const Array<Expr>& indices) -> std::pair<Buffer, std::vector<Expr>> {
+  const auto is_same = [&](const SimplifiedPlace& known) {
+    return known.buffer == buffer && std::equal(indices.begin(), indices.end(), known.indices.begin(), known.indices.end(), [](const Expr& a, const Expr& b) { return a.same_as(b); });
+  };
+  auto known = std::find_if(places_.begin(), places_.end(), is_same);
+  if (known != places_.end()) { return known->place; }
+  auto out = place(buffer, indices);
+  for (Expr& index : out.second) { index = analyzer_.simplify(index); }
+  places_.push_back({buffer, indices, out});
+  return out;
+}
 
 // The buffer behind views, and the indices in its compacted form, not simplified.
 auto Collect::place(const Buffer& buffer, const Array<Expr>& indices) -> std::pair<Buffer, std::vector<Expr>> {
@@ -159,10 +230,10 @@ void Collect::on(const IfThenElse& n) {
 }
 
 void Collect::on(const BufferStore& n) {
-  Expr value = rewritten(n.value);
+  places_.clear();
+  Expr value = simplified_value(n.value);
   if (value.as<IntImm>() || value.as<FloatImm>()) { return; }
-  auto [buffer, indices] = place(n.buffer, n.indices);
-  for (Expr& index : indices) { index = analyzer_.simplify(index); }
+  auto [buffer, indices] = simplified_place(n.buffer, n.indices);
   std::vector<BufferAccess> accesses{{shaped(buffer), true, indices}};
   bool copies_itself = false;
   post_order(value, [&](const Expr& e) {
@@ -214,7 +285,7 @@ auto extract_features(const IRModule& scheduled, bool is_gpu) -> std::vector<Sto
   std::vector<StoreFeatures> out;
   for (const auto& [name, given] : scheduled->functions) {
     PrimFunc func = without_layout_blocks(given);
-    func = with_body(func, with_thread_reductions(simplified_for_features(func->body)));
+    func = with_body(func, prepared_for_features(func->body));
     AllocationsByPlace allocations = find_locations(func);
     Compacted compacted = find_regions(func, allocations);
     Collect collect(allocations, compacted, is_gpu);

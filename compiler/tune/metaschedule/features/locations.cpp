@@ -6,6 +6,7 @@
 
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
+#include "tune/metaschedule/features/prepared.h"
 #include "tune/metaschedule/loop_roles.h"
 
 namespace loopsmith::tune::metaschedule {
@@ -49,6 +50,7 @@ class FindLocations : public Visitor {
   }
 
   void on(const For& n) override {
+    if (is_unit_loop(n)) { return visit(n.body); }
     const Scope* outside = enter(&n);
     if (is_bound_to_blocks(n)) { kernels_.push_back(here_); }
     loops_[n.var.get()] = here_;

@@ -23,13 +23,37 @@ class Simplify : public Mutator {
   auto on(const Select& n) -> Expr override { return has_load(n.condition) || has_load(n.true_value) || has_load(n.false_value) ? self(n) : constant(n.dtype, 1.0); }
   auto on(const VarNode& n) -> Expr override { return unit_.count(&n) > 0 ? zero(n.dtype) : self(n); }
   auto on(const For& n) -> Stmt override {
-    if (n.for_kind != ForKind::Serial || !n.annotations.empty() || !is_zero(n.min) || !is_one(n.extent)) { return Mutator::on(n); }
+    if (!is_unit_loop(n)) { return Mutator::on(n); }
     unit_.insert(n.var.get());
     return mutate(n.body);
   }
 
  private:
   std::unordered_set<const VarNode*> unit_;
+};
+
+// A program that needs no change is not copied: most programs for processors need none.
+class NeedsPreparation : public Visitor {
+ public:
+  using Visitor::on;
+  bool found = false;
+  void on(const Select&) override { found = true; }
+  void on(const For& n) override {
+    int add = n.for_kind == ForKind::ThreadBinding ? 1 : 0;
+    bound_ += add;
+    Visitor::on(n);
+    bound_ -= add;
+  }
+  void on(const BlockRealize& n) override {
+    found = found || (bound_ > 0 && n.block->init);
+    for (const Expr& value : n.iter_values) { visit(value); }
+    visit(n.predicate);
+    if (n.block->init) { visit(n.block->init); }
+    visit(n.block->body);
+  }
+
+ private:
+  int bound_ = 0;
 };
 
 // Copies that layout rewriting marked: source and destination.
@@ -79,7 +103,13 @@ class DropLayoutBlocks : public Mutator {
 
 }  // namespace
 
-auto simplified_for_features(const Stmt& body) -> Stmt { return Simplify().mutate(body); }
+auto is_unit_loop(const For& loop) -> bool { return loop.for_kind == ForKind::Serial && loop.annotations.empty() && is_zero(loop.min) && is_one(loop.extent); }
+
+auto prepared_for_features(const Stmt& body) -> Stmt {
+  NeedsPreparation needs;
+  needs.visit(body);
+  return needs.found ? with_thread_reductions(Simplify().mutate(body)) : body;
+}
 
 auto without_layout_blocks(const PrimFunc& func) -> PrimFunc {
   FindLayoutBlocks find;

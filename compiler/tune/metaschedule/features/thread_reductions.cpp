@@ -186,31 +186,8 @@ class LowerReductions : public Mutator {
   std::unordered_map<const For*, Stmt> replaced_;
 };
 
-class FindBoundReduction : public Visitor {
- public:
-  using Visitor::on;
-  bool found = false;
-  void on(const For& n) override {
-    int add = n.for_kind == ForKind::ThreadBinding ? 1 : 0;
-    bound_ += add;
-    visit(n.body);
-    bound_ -= add;
-  }
-  void on(const Block& n) override {
-    found = found || (bound_ > 0 && n.init);
-    visit(n.body);
-  }
-
- private:
-  int bound_ = 0;
-};
-
 }  // namespace
 
-auto with_thread_reductions(const Stmt& body) -> Stmt {
-  FindBoundReduction find;
-  find.visit(body);
-  return find.found ? LowerReductions().mutate(body) : body;
-}
+auto with_thread_reductions(const Stmt& body) -> Stmt { return LowerReductions().mutate(body); }
 
 }  // namespace loopsmith::tune::metaschedule

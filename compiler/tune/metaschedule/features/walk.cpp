@@ -2,6 +2,7 @@
 #include "tune/metaschedule/features/walk.h"
 
 #include "ir/ops.h"
+#include "tune/metaschedule/features/prepared.h"
 
 namespace loopsmith::tune::metaschedule {
 namespace {
@@ -55,6 +56,10 @@ void Walk::open_kernel(const For& outermost) {
 
 void Walk::on(const For& n) {
   if (n.for_kind == ForKind::ThreadBinding && n.thread) { return in_kernel_ ? inside(&n, n.body) : open_kernel(n); }
+  if (is_unit_loop(n)) {
+    values_[n.var.get()] = zero(n.var->dtype);
+    return visit(n.body);
+  }
   const For* loop = &n;
   if (!as_int(n.min) || !as_int(n.extent)) {
     made_.push_back(make<For>(n.var, outside_blocks(n.min), outside_blocks(n.extent), n.for_kind, Stmt(), n.thread, n.annotations, n.origin, n.id));
