@@ -19,7 +19,7 @@
 
 namespace loopsmith::artefact {
 
-/// Code for constant sizes of a kernel, which its entry calls in place of the kernel's own code.
+/// Code for given sizes of a kernel, which its entry calls in place of the kernel's own code.
 struct Variant {
   std::string symbol;
   std::vector<std::pair<size_t, int64_t>> sizes;   // slots of the kernel with the values for which the code is

@@ -69,7 +69,11 @@ void add_entry(std::string& out, const Kernel& kernel) {
   size_t slots = kernel.interface.slots();
   size_t size = slots > 0 ? slots : 1;
   out += fmt::format("extern int32_t {}(const ls_argument* arguments);\n", kernel.symbol);
-  for (const Variant& variant : kernel.variants) { out += fmt::format("extern int32_t {}(const ls_argument* arguments);\n", variant.symbol); }
+  for (size_t i = 0; i < kernel.variants.size(); ++i) {
+    // A variant for several sizes stands there several times.
+    const bool is_again = i > 0 && kernel.variants[i].symbol == kernel.variants[i - 1].symbol;
+    if (!is_again) { out += fmt::format("extern int32_t {}(const ls_argument* arguments);\n", kernel.variants[i].symbol); }
+  }
   if (!parameters.empty()) { out += fmt::format("static const ls_parameter {}_parameters[] = {{\n{}}};\n", kernel.name, table); }
   std::string variables;
   for (const Sizes::Variable& variable : sizes.variables) { variables += fmt::format("{{{}, {}}}, ", literal(variable.name), range_text(variable.type)); }

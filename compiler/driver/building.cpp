@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <set>
 
 #include <fmt/format.h>
@@ -117,19 +118,33 @@ auto why_no_variant(const codegen::Interface& variant, const codegen::Interface&
   std::vector<std::optional<int64_t>> slots(whole.slots());
   for (auto [slot, value] : sizes) { slots[slot] = value; }
   if (variant.parameters.size() != whole.parameters.size()) { return fmt::format("it has {} parameters, and `{}` has {}", variant.parameters.size(), whole.name, whole.parameters.size()); }
-  if (!variant.shape_variables.empty()) { return fmt::format("its size `{}` is not constant", variant.shape_variables[0]); }
+  const bool is_symbolic = !variant.shape_variables.empty();
+  if (is_symbolic && variant.shape_variables != whole.shape_variables) { return fmt::format("its size `{}` is neither constant nor a size of `{}`", variant.shape_variables[0], whole.name); }
   for (size_t i = 0; i < whole.parameters.size(); ++i) {
     const codegen::Parameter& a = variant.parameters[i];
     const codegen::Parameter& b = whole.parameters[i];
     if (a.kind != b.kind || !(a.dtype == b.dtype)) { return fmt::format("its parameter `{}` has another type than `{}`", a.name, b.name); }
-    if (a.kind == codegen::Parameter::Kind::Buffer && codegen::shape_of(variant, i, std::vector<std::optional<int64_t>>(variant.slots())) != codegen::shape_of(whole, i, slots)) {
+    if (a.kind == codegen::Parameter::Kind::Buffer && codegen::shape_of(variant, i, is_symbolic ? slots : std::vector<std::optional<int64_t>>(variant.slots())) != codegen::shape_of(whole, i, slots)) {
       return fmt::format("the shape of `{}` is not that of `{}` for these sizes", a.name, b.name);
     }
   }
   return {};
 }
 
-/// Lets the entries of kernels call the variants for constant sizes.
+/// The slots of a kernel for the sizes of a variant; fewer than the sizes: `complain` got the others.
+auto slots_of(const codegen::Interface& interface, const transform::SizeValues& sizes, const std::function<void(const std::string&)>& complain) -> std::vector<std::pair<size_t, int64_t>> {
+  std::vector<std::pair<size_t, int64_t>> out;
+  for (const auto& [size, value] : sizes) {
+    auto parameter = std::find_if(interface.parameters.begin(), interface.parameters.end(), [&](const codegen::Parameter& p) { return p.kind == codegen::Parameter::Kind::Scalar && p.name == size; });
+    auto variable = std::find(interface.shape_variables.begin(), interface.shape_variables.end(), size);
+    if (parameter != interface.parameters.end()) { out.emplace_back(parameter - interface.parameters.begin(), value); }
+    else if (variable != interface.shape_variables.end()) { out.emplace_back(interface.parameters.size() + static_cast<size_t>(variable - interface.shape_variables.begin()), value); }
+    else { complain(fmt::format("`{}` has no size `{}`", interface.name, size)); }
+  }
+  return out;
+}
+
+/// Lets the entries of kernels call the variants for given sizes.
 auto add_variants(Unit& unit) -> Diagnostics {
   Diagnostics problems;
   for (const Unit::VariantOf& one : unit.variants) {
@@ -140,21 +155,16 @@ auto add_variants(Unit& unit) -> Diagnostics {
       complain("the file has no such program");
       continue;
     }
-    artefact::Variant variant{.symbol = unit.kernels[one.kernel].symbol, .sizes = {}};
-    for (const auto& [size, value] : one.mark.sizes) {
-      const codegen::Interface& interface = whole->interface;
-      auto parameter = std::find_if(interface.parameters.begin(), interface.parameters.end(), [&](const codegen::Parameter& p) { return p.kind == codegen::Parameter::Kind::Scalar && p.name == size; });
-      auto variable = std::find(interface.shape_variables.begin(), interface.shape_variables.end(), size);
-      if (parameter != interface.parameters.end()) { variant.sizes.emplace_back(parameter - interface.parameters.begin(), value); }
-      else if (variable != interface.shape_variables.end()) { variant.sizes.emplace_back(interface.parameters.size() + static_cast<size_t>(variable - interface.shape_variables.begin()), value); }
-      else { complain(fmt::format("`{}` has no size `{}`", one.mark.program, size)); }
+    const artefact::Kernel& kernel = unit.kernels[one.kernel];
+    for (const transform::SizeValues& sizes : one.mark.choices) {
+      artefact::Variant variant{.symbol = kernel.symbol, .sizes = slots_of(whole->interface, sizes, complain)};
+      if (variant.sizes.size() != sizes.size()) { break; }
+      if (std::string why = why_no_variant(kernel.interface, whole->interface, variant.sizes); !why.empty()) {
+        complain(why);
+        break;
+      }
+      whole->variants.push_back(std::move(variant));
     }
-    if (variant.sizes.size() != one.mark.sizes.size()) { continue; }
-    if (std::string why = why_no_variant(unit.kernels[one.kernel].interface, whole->interface, variant.sizes); !why.empty()) {
-      complain(why);
-      continue;
-    }
-    whole->variants.push_back(std::move(variant));
   }
   return problems;
 }

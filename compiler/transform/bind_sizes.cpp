@@ -162,25 +162,47 @@ constexpr const char* variant_key = "ls.variant_of";
 constexpr const char* sizes_key = "ls.sizes";
 }  // namespace
 
-auto variant_mark(const PrimFunc& func) -> std::optional<VariantMark> {
-  const Attr* program = find_attr(func->attrs, Name(variant_key));
-  const Attr* sizes = find_attr(func->attrs, Name(sizes_key));
-  const AttrMap* values = sizes ? std::get_if<AttrMap>(&sizes->value) : nullptr;
-  if (!program || !program->string() || !values || values->empty()) { return std::nullopt; }
-  VariantMark out{*program->string(), {}};
+namespace {
+
+/// The values of a dictionary; none: it has others than integers.
+auto read_sizes(const Attr& attr) -> std::optional<SizeValues> {
+  const AttrMap* values = std::get_if<AttrMap>(&attr.value);
+  if (!values || values->empty()) { return std::nullopt; }
+  SizeValues out;
   for (const auto& [name, value] : *values) {
     auto number = value.expr() ? as_int(value.expr()) : std::nullopt;
     if (!number) { return std::nullopt; }
-    out.sizes.emplace_back(name.str(), *number);
+    out.emplace_back(name.str(), *number);
   }
   return out;
 }
 
+}  // namespace
+
+auto variant_mark(const PrimFunc& func) -> std::optional<VariantMark> {
+  const Attr* program = find_attr(func->attrs, Name(variant_key));
+  const Attr* sizes = find_attr(func->attrs, Name(sizes_key));
+  if (!program || !program->string() || !sizes) { return std::nullopt; }
+  VariantMark out{*program->string(), {}};
+  const Array<Attr> choices = sizes->list() ? *sizes->list() : Array<Attr>{*sizes};
+  for (const Attr& choice : choices) {
+    auto values = read_sizes(choice);
+    if (!values) { return std::nullopt; }
+    out.choices.push_back(std::move(*values));
+  }
+  return out.choices.empty() ? std::nullopt : std::optional(std::move(out));
+}
+
 auto with_variant_mark(const PrimFunc& func, const VariantMark& mark) -> PrimFunc {
-  AttrMap sizes;
-  for (const auto& [name, value] : mark.sizes) { sizes = with_attr(sizes, Name(name), Attr(int_imm(value))); }
+  std::vector<Attr> choices;
+  for (const SizeValues& values : mark.choices) {
+    AttrMap sizes;
+    for (const auto& [name, value] : values) { sizes = with_attr(sizes, Name(name), Attr(int_imm(value))); }
+    choices.emplace_back(std::move(sizes));
+  }
   PrimFuncNode out = *func;
-  out.attrs = with_attr(with_attr(out.attrs, Name(variant_key), Attr(mark.program)), Name(sizes_key), Attr(std::move(sizes)));
+  const Attr sizes = choices.size() == 1 ? choices[0] : Attr(Array<Attr>(std::move(choices)));
+  out.attrs = with_attr(with_attr(out.attrs, Name(variant_key), Attr(mark.program)), Name(sizes_key), sizes);
   return make_func(std::move(out));
 }
 

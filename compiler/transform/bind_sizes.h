@@ -28,11 +28,11 @@ using SizeValues = std::vector<std::pair<std::string, int64_t>>;
 /// The names of the sizes that `bind_sizes` takes: integer parameters, then the variables in shapes.
 [[nodiscard]] auto size_names(const PrimFunc& func) -> std::vector<std::string>;
 
-/// The mark of a function that is another one with constant sizes, in its attributes `ls.variant_of` and `ls.sizes`. The entry of that program in a library calls
-/// it for arguments with these sizes.
+/// The mark of a function that stands in for another one, in its attributes `ls.variant_of` and `ls.sizes`. The entry of that program in a library calls it for
+/// arguments with these sizes. `ls.sizes` is a dictionary for a function with constant sizes, and a list of them for one with another schedule of symbolic sizes.
 struct VariantMark {
   std::string program;
-  SizeValues sizes;
+  std::vector<SizeValues> choices;   // at least one
 };
 [[nodiscard]] auto variant_mark(const PrimFunc& func) -> std::optional<VariantMark>;
 [[nodiscard]] auto with_variant_mark(const PrimFunc& func, const VariantMark& mark) -> PrimFunc;

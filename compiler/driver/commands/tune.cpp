@@ -592,27 +592,29 @@ auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> 
   return out;
 }
 
-/// The schedule that several sizes share, which is printed or written into the file; none: there is none, which is reported.
-auto share(const Arguments& arguments, const Selection& whole, const std::vector<Selection>& sized, const std::vector<tune::TaskResult>& results, int& status, Reporter& reporter) -> std::optional<SharedSchedule> {
+/// The schedules that several sizes share, which are printed or written into the file. Empty: there are none, which is reported.
+auto share(const Arguments& arguments, const Selection& whole, const std::vector<Selection>& sized, const std::vector<tune::TaskResult>& results, int& status, Reporter& reporter) -> std::vector<SharedSchedule> {
   std::string why;
   const std::string& path = arguments.positional()[0];
   const auto percent = parse_number(arguments.get("--share", ""), 0, 1000);
-  auto shared = shared_schedule(whole, sized, results, path, arguments.get("--target", "llvm"), static_cast<double>(*percent) / 100, why);
-  if (!shared) {
-    if (!arguments.json()) { fmt::print(stderr, "note: no schedule is shared: {}\n", why); }
-    return {};
+  auto shared = shared_schedules(whole, sized, results, path, arguments.get("--target", "llvm"), static_cast<double>(*percent) / 100, why);
+  if (shared.empty() && !arguments.json()) { fmt::print(stderr, "note: no schedule is shared: {}\n", why); }
+  for (const SharedSchedule& one : shared) {
+    nlohmann::json covers = nlohmann::json::array();
+    std::string names;
+    for (size_t i = 0; i < sized.size(); ++i) {
+      if (!one.covers[i]) { continue; }
+      covers.push_back({{"program", sized[i].program.str()}, {"seconds", one.seconds[i]}});
+      names += (names.empty() ? "" : ", ") + sized[i].program.str();
+    }
+    if (arguments.json()) {
+      fmt::print("{}\n", nlohmann::json({{"event", "shared"}, {"program", one.program}, {"name", one.name}, {"schedule_text", one.text}, {"verified", one.verified}, {"covers", std::move(covers)}}).dump());
+    } else {
+      fmt::print(stderr, "shared: `{}` serves {}\n", one.name, names);
+    }
+    if (arguments.has("--insert")) { status = std::max(status, insert(arguments, path, whole, one.name, one.text, reporter)); }
+    else if (!arguments.json()) { fmt::print("{}\n", one.text); }
   }
-  nlohmann::json covers = nlohmann::json::array();
-  std::string names;
-  for (size_t i = 0; i < sized.size(); ++i) {
-    if (!shared->covers[i]) { continue; }
-    covers.push_back({{"program", sized[i].program.str()}, {"seconds", shared->seconds[i]}});
-    names += (names.empty() ? "" : ", ") + sized[i].program.str();
-  }
-  if (arguments.json()) { fmt::print("{}\n", nlohmann::json({{"event", "shared"}, {"name", shared->name}, {"schedule_text", shared->text}, {"verified", shared->verified}, {"covers", std::move(covers)}}).dump()); }
-  else { fmt::print(stderr, "shared: `{}` serves {}\n", shared->name, names); }
-  if (arguments.has("--insert")) { status = std::max(status, insert(arguments, path, whole, shared->name, shared->text, reporter)); }
-  else if (!arguments.json()) { fmt::print("{}\n", shared->text); }
   return shared;
 }
 
@@ -640,14 +642,16 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
     }
   }, *scheduler);
   int status = exit_done;
-  const auto shared = arguments.has("--share") ? share(arguments, sized.front().whole, selections, results, status, reporter) : std::nullopt;
+  const auto shared = arguments.has("--share") ? share(arguments, sized.front().whole, selections, results, status, reporter) : std::vector<SharedSchedule>();
+  std::vector<std::string> own(tasks.size());     // the schedules that serve one size
   for (size_t i = 0; i < tasks.size(); ++i) {
     const tune::TaskResult& task = results[i];
     const std::vector<Cause> causes = with_reproducers(arguments, options, tasks[i].label, task.result.causes);
     std::string name, text;
-    if (task.result.found && !(shared && shared->covers[i])) {
+    const bool is_served = std::any_of(shared.begin(), shared.end(), [&](const SharedSchedule& one) { return one.covers[i]; });
+    if (task.result.found && !is_served) {
       auto found = found_text(selections[i], task.result, arguments, options.seed);
-      name = found.name;
+      name = own[i] = found.name;
       if (found.text.ok()) { text = (sized.empty() ? std::string() : sized[i].text) + *found.text; }
     }
     if (arguments.json()) {
@@ -663,6 +667,7 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
   }
   if (!arguments.json()) {
     fmt::print(stderr, "{}", tune::table_of(tasks, results));
+    if (!shared.empty()) { fmt::print(stderr, "{}", dispatch_table(shared, selections, results, own)); }
     tune::Profile total;
     for (const tune::TaskResult& task : results) {
       const tune::Profile& one = task.result.progress.profile;

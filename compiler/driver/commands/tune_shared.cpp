@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <set>
 
 #include <fmt/format.h>
@@ -12,11 +13,13 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/datasets.h"
+#include "ir/printer.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
 #include "support/process.h"
 #include "support/text.h"
 #include "transform/bind_sizes.h"
+#include "tune/session/cover.h"
 #include "workspace/edits/placing.h"
 #include "workspace/edits/schedule_text.h"
 
@@ -62,7 +65,7 @@ auto for_any_extent(const std::string& trace) -> std::string {
 auto size_arguments(const Selection& one, int64_t more = 0) -> std::vector<std::string> {
   std::vector<std::string> out;
   const auto mark = transform::variant_mark(one.before->find(one.function.view()));
-  for (const auto& [name, value] : mark ? mark->sizes : transform::SizeValues()) { out.insert(out.end(), {"--arg", fmt::format("{}={}", name, value + more)}); }
+  for (const auto& [name, value] : mark ? mark->choices[0] : transform::SizeValues()) { out.insert(out.end(), {"--arg", fmt::format("{}={}", name, value + more)}); }
   return out;
 }
 
@@ -101,9 +104,9 @@ auto candidates_of(const Selection& whole, const std::vector<tune::TaskResult>& 
   return out;
 }
 
-auto text_of(const Selection& whole, const Candidate& candidate, const std::string& name, const std::string& target, std::vector<std::string> comments) -> Result<std::string> {
+auto text_of(const Selection& whole, const Candidate& candidate, const std::string& program, const std::string& name, const std::string& target, std::vector<std::string> comments) -> Result<std::string> {
   workspace::ScheduleText form;
-  form.program = whole.program.str();
+  form.program = program;
   form.name = name;
   form.target = target;
   form.comments = std::move(comments);
@@ -112,13 +115,6 @@ auto text_of(const Selection& whole, const Candidate& candidate, const std::stri
 
 /// The best seconds of a size: of its own schedule, or as written where none is faster.
 auto best_of(const tune::TaskResult& result) -> double { return result.result.found ? result.result.best_seconds : result.result.plain_seconds; }
-
-/// The sizes for which a candidate loses no more than allowed.
-auto covered(const Candidate& candidate, const std::vector<tune::TaskResult>& results, double loss) -> std::vector<bool> {
-  std::vector<bool> out;
-  for (size_t i = 0; i < results.size(); ++i) { out.push_back(candidate.seconds[i] > 0 && best_of(results[i]) > 0 && candidate.seconds[i] <= (1 + loss) * best_of(results[i])); }
-  return out;
-}
 
 /// Compares the results of a schedule with the interpreter's for the first size and the one above it, which its tiles do not divide.
 auto is_right(const std::string& file, const std::string& name, const std::string& target, const Selection& first) -> bool {
@@ -131,32 +127,20 @@ auto is_right(const std::string& file, const std::string& name, const std::strin
   return true;
 }
 
-}  // namespace
-
-auto shared_schedule(const Selection& whole, const std::vector<Selection>& sized, const std::vector<tune::TaskResult>& results, const std::string& path, const std::string& target, double loss, std::string& why)
-    -> std::optional<SharedSchedule> {
-  std::vector<Candidate> candidates = candidates_of(whole, results);
-  if (candidates.empty()) {
-    why = "no schedule that was found applies to the program with symbolic sizes";
-    return std::nullopt;
-  }
-  const ScratchFolder folder;
+/// Measures the candidates for all sizes. Returns the file with the candidates as schedules; empty: it cannot be written.
+auto measure(std::vector<Candidate>& candidates, const Selection& whole, const std::vector<Selection>& sized, const std::string& path, const std::string& target, const ScratchFolder& folder) -> std::string {
   auto text = read_file(path);
-  if (!text || folder.path().empty()) {
-    why = "the file, or a folder for temporary files, cannot be opened";
-    return std::nullopt;
-  }
-  std::vector<std::string> bench = {"bench"};
   const std::string file = folder.path() + "/shared.tir";
+  if (!text || folder.path().empty()) { return {}; }
+  std::vector<std::string> bench = {"bench", file};
   std::string all = *text;
-  bench.push_back(file);
   for (const Candidate& candidate : candidates) {
-    auto function = text_of(whole, candidate, candidate.name, target, {});
+    auto function = text_of(whole, candidate, whole.program.str(), candidate.name, target, {});
     if (!function) { continue; }
     all += "\n\n" + *function;
     bench.insert(bench.end(), {"--with", candidate.name});
   }
-  if (!write_text_file(file, all)) { return std::nullopt; }
+  if (!write_text_file(file, all)) { return {}; }
   bench.insert(bench.end(), {"--target", target, "--json"});
   for (const Selection& one : sized) {
     std::vector<std::string> argv = bench;
@@ -168,31 +152,85 @@ auto shared_schedule(const Selection& whole, const std::vector<Selection>& sized
       candidate.seconds.push_back(seconds);
     }
   }
-  const auto count = [&](const Candidate& one) {
-    const std::vector<bool> covers = covered(one, results, loss);
-    return std::count(covers.begin(), covers.end(), true);
-  };
-  std::sort(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) { return std::pair(-count(a), a.name) < std::pair(-count(b), b.name); });
-  for (const Candidate& candidate : candidates) {
-    if (count(candidate) < 2) {
-      why = fmt::format("no schedule is within {:.3g} % of the best for two of the sizes", 100 * loss);
-      return std::nullopt;
-    }
-    if (!is_right(file, candidate.name, target, sized.front())) { continue; }
-    SharedSchedule out;
-    out.name = workspace::free_name(whole.file->snapshot()->text(), whole.program.str() + "_tuned");
-    out.seconds = candidate.seconds;
-    out.covers = covered(candidate, results, loss);
-    out.verified = "results equal the interpreter's for the first size and the next number";
-    std::string times;
-    for (size_t i = 0; i < sized.size(); ++i) { if (out.covers[i]) { times += fmt::format("{}{} {}", times.empty() ? "" : ", ", sized[i].program.str(), duration_text(out.seconds[i])); } }
-    auto function = text_of(whole, candidate, out.name, target, {fmt::format("Shared by sizes, within {:.3g} % of their best: {}.", 100 * loss, times), "Verified: " + out.verified + "."});
-    if (!function) { continue; }
-    out.text = workspace::in_form_of(*whole.file->snapshot(), *function).text;
-    return out;
+  return file;
+}
+
+/// A copy of the program under another name, which its entry calls for the given sizes.
+auto copy_for(const Selection& whole, const std::string& name, const std::vector<Selection>& sized, const std::vector<bool>& covers) -> std::string {
+  transform::VariantMark mark{whole.program.str(), {}};
+  for (size_t i = 0; i < sized.size(); ++i) {
+    const auto of_size = transform::variant_mark(sized[i].before->find(sized[i].function.view()));
+    if (covers[i] && of_size) { mark.choices.push_back(of_size->choices[0]); }
   }
-  why = "the results of the shared schedules differ from the program's";
-  return std::nullopt;
+  const std::string text = print_script(transform::with_variant_mark(whole.before->find(whole.function.view()), mark), {.function_name = Name(name)});
+  const size_t begin = text.find('@');
+  return text.substr(begin == std::string::npos ? 0 : begin) + "\n\n\n";
+}
+
+/// A chosen candidate as text. `taken`: the file and the texts so far, whose names are not free.
+auto as_shared(const Selection& whole, const std::vector<Selection>& sized, const Candidate& candidate, std::vector<bool> covers, bool is_first, const std::string& target, double loss, std::string& taken)
+    -> std::optional<SharedSchedule> {
+  SharedSchedule out;
+  out.program = is_first ? whole.program.str() : workspace::free_name(taken, whole.program.str() + "_shared");
+  out.name = workspace::free_name(taken, out.program + "_tuned");
+  out.seconds = candidate.seconds;
+  out.covers = std::move(covers);
+  out.verified = "results equal the interpreter's for the first size and the next number";
+  std::string times;
+  for (size_t i = 0; i < sized.size(); ++i) { if (out.covers[i]) { times += fmt::format("{}{} {}", times.empty() ? "" : ", ", sized[i].program.str(), duration_text(out.seconds[i])); } }
+  auto function = text_of(whole, candidate, out.program, out.name, target, {fmt::format("Shared by sizes, within {:.3g} % of their best: {}.", 100 * loss, times), "Verified: " + out.verified + "."});
+  if (!function) { return std::nullopt; }
+  out.text = (is_first ? std::string() : copy_for(whole, out.program, sized, out.covers)) + workspace::in_form_of(*whole.file->snapshot(), *function).text;
+  taken += out.text;
+  return out;
+}
+
+}  // namespace
+
+auto shared_schedules(const Selection& whole, const std::vector<Selection>& sized, const std::vector<tune::TaskResult>& results, const std::string& path, const std::string& target, double loss, std::string& why)
+    -> std::vector<SharedSchedule> {
+  std::vector<Candidate> candidates = candidates_of(whole, results);
+  if (candidates.empty()) {
+    why = "no schedule that was found applies to the program with symbolic sizes";
+    return {};
+  }
+  const ScratchFolder folder;
+  const std::string file = measure(candidates, whole, sized, path, target, folder);
+  if (file.empty()) {
+    why = "the file, or a folder for temporary files, cannot be opened";
+    return {};
+  }
+  why = fmt::format("no schedule is within {:.3g} % of the best for two of the sizes", 100 * loss);
+  std::vector<std::vector<double>> seconds;
+  std::vector<double> best;
+  for (const Candidate& candidate : candidates) { seconds.push_back(candidate.seconds); }
+  for (const tune::TaskResult& result : results) { best.push_back(best_of(result)); }
+  std::vector<SharedSchedule> out;
+  std::string taken = whole.file->snapshot()->text();
+  const auto is_usable = [&](size_t candidate) {
+    const bool usable = is_right(file, candidates[candidate].name, target, sized.front());
+    if (!usable) { why = "the results of the shared schedules differ from the program's"; }
+    return usable;
+  };
+  for (tune::CoverPart& part : tune::cover_sizes(seconds, best, loss, is_usable)) {
+    auto one = as_shared(whole, sized, candidates[part.schedule], std::move(part.serves), out.empty(), target, loss, taken);
+    if (one) { out.push_back(std::move(*one)); }
+  }
+  return out;
+}
+
+auto dispatch_table(const std::vector<SharedSchedule>& shared, const std::vector<Selection>& sized, const std::vector<tune::TaskResult>& results, const std::vector<std::string>& own) -> std::string {
+  std::string out = fmt::format("{:<24} {:<28} {:>12} {:>14}\n", "sizes", "schedule", "time", "its own best");
+  for (size_t i = 0; i < sized.size(); ++i) {
+    auto serves = std::find_if(shared.begin(), shared.end(), [&](const SharedSchedule& one) { return one.covers[i]; });
+    const bool is_shared = serves != shared.end();
+    std::string sizes;
+    const auto mark = transform::variant_mark(sized[i].before->find(sized[i].function.view()));
+    for (const auto& [name, value] : mark ? mark->choices[0] : transform::SizeValues()) { sizes += fmt::format("{}{}={}", sizes.empty() ? "" : " ", name, value); }
+    const double best = best_of(results[i]), seconds = is_shared ? serves->seconds[i] : best;
+    out += fmt::format("{:<24} {:<28} {:>12} {:>14}\n", sizes, is_shared ? serves->name : own[i].empty() ? "as written" : own[i], duration_text(seconds), duration_text(best));
+  }
+  return out;
 }
 
 }  // namespace loopsmith::driver::commands

@@ -117,7 +117,7 @@ auto pick_sizes(const Arguments& arguments, Reporter& reporter) -> std::variant<
     }
     const std::string program = selection.program.str();
     const std::string name = name_of(program, sizes);
-    const PrimFunc marked = transform::with_variant_mark(*bound, {program, sizes});
+    const PrimFunc marked = transform::with_variant_mark(*bound, {program, {sizes}});
     selection.before = selection.module = with_function(selection.before, selection.function, marked);
     selection.program = Name(name);
     one.text = text_of(marked, name) + "\n\n\n";
