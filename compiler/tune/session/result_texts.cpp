@@ -35,6 +35,8 @@ auto why_nothing(const SessionResult& result) -> std::string {
   } else if (result.progress.trials > 0 && result.plain_seconds > 0 && result.progress.best_seconds == 0 && result.notes.size() < 2) {
     // All of them were stopped while they were measured, since they took more than twice as long.
     why = fmt::format("no schedule of {} is as fast as the program as written, {}", count_text(result.progress.trials, "trial"), duration_text(result.plain_seconds));
+  } else if (result.progress.trials == 0 && result.progress.search_limit_seconds > 0 && result.progress.elapsed_seconds >= result.progress.search_limit_seconds) {
+    why = fmt::format("the time of the search, {:.3g} s, ended before a candidate was measured: give it more", result.progress.search_limit_seconds);
   } else if (result.progress.trials == 0) {
     why = "no schedule changes what the program executes, so there is nothing to measure";
   } else {

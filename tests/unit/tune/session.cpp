@@ -280,4 +280,9 @@ TEST_CASE("a schedule that is slower than the program as written is not offered"
   CHECK(!result->found);
   CHECK(result->is_unscheduled_best);
   CHECK(tune::why_nothing(*result) == "no schedule is faster than the program as written: 1.000 ms; the best of 3 trials: 2.000 ms");
+  // A machine under load may measure nothing in a short time, and then other schedules exist.
+  tune::SessionResult late;
+  late.progress.search_limit_seconds = 2;
+  late.progress.elapsed_seconds = 2.1;
+  CHECK(tune::why_nothing(late) == "the time of the search, 2 s, ended before a candidate was measured: give it more");
 }
