@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "driver/build_script_logs.h"
 #include "driver/build_script_state.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
@@ -139,14 +140,30 @@ auto planned_outcome(const Argument& what) -> Value {
       {Name("verified"), Value::str("")}, {Name("schedule"), Value::str("")}, {Name("source"), what.value}});
 }
 
+/// False: the diagnostics were reported at the call.
+auto report_status(Evaluator& e, const Status& status, Origin call) -> bool {
+  if (status.ok()) { return true; }
+  for (Diagnostic d : status.diagnostics()) {
+    d.where = call;
+    e.report(std::move(d));
+  }
+  return false;
+}
+
 void report_tuned(Evaluator& e, const std::string& name, const json& done) {
   if (BuildScript::of(e).request.json) { return; }
   fmt::print("{}: {}, {}\n", name, duration_text(done.value("best_seconds", 0.0)), count_text(done.value("trials", 0), "trial"));
   std::fflush(stdout);
 }
 
-/// Runs the search, and returns its result with the program under the schedule that was found.
-auto finish_tune(Evaluator& e, const Argument& what, const Subject& found, std::vector<std::string> argv, Origin call) -> Value {
+/// The text of a task's file, for its log.
+auto program_text(const Subject& found) -> std::string {
+  auto text = read_file(found.files[0]);
+  return text.ok() ? *text : std::string();
+}
+
+/// Runs the search, and returns its result with the program under the schedule that was found. `folder`: gets the log of the search; empty: there is none.
+auto finish_tune(Evaluator& e, const Argument& what, const Subject& found, std::vector<std::string> argv, Origin call, const std::string& folder = {}) -> Value {
   BuildScript& script = BuildScript::of(e);
   if (script.request.dry_run) {
     fmt::print("would tune {}\n", fs::path(found.files[0]).stem().string());
@@ -156,10 +173,13 @@ auto finish_tune(Evaluator& e, const Argument& what, const Subject& found, std::
   if (!ran) { return Value::error(); }
   json done;
   std::string message;
+  TaskLog log{found.names.empty() ? "main" : found.names[0], program_text(found), 1, {}};
   for (const json& line : ran->first) {
     if (line.value("event", "") == "done") { done = line; }
+    if (line.value("event", "") == "done" || line.value("event", "") == "progress") { log.events.push_back(line); }
     message = line.value("message", message);
   }
+  if (!folder.empty() && !report_status(e, write_logs(folder, {log}), call)) { return Value::error(); }
   if (!ran->second.succeeded() || !done.is_object()) { return command_failed(e, call, "tune", ran->second, message); }
   report_tuned(e, found.names.empty() ? found.files[0] : found.names[0], done);
   return outcome_of(e, what, found.files[0], found.names.empty() ? Name(done.value("name", "")) : Name(found.names[0]), done, call);
@@ -353,7 +373,7 @@ auto run_tune_tir(Evaluator& e, const eval::Arguments& a) -> Value {
     argv.insert(argv.end(), {"--seed", seed->value.repr()});
   }
   pieces.finish();
-  Value out = finish_tune(e, b.values[0], *found, std::move(argv), a.call);
+  Value out = finish_tune(e, b.values[0], *found, std::move(argv), a.call, folder);
   if (out.is_unknown() || script.request.dry_run) { return out; }
   return export_records(e, folder, a.call) ? out : Value::error();
 }
@@ -397,6 +417,7 @@ auto run_tune_tasks(Evaluator& e, const eval::Arguments& a) -> Value {
   }
   std::vector<std::string> argv = {"tune"};
   std::vector<Subject> subjects;
+  std::vector<TaskLog> logs;
   for (const TuneContext* task : tasks) {
     const auto same = [](const Argument& x, const Argument& y) { return x.value.equals(y.value) || x.value.repr() == y.value.repr(); };
     if (!same(task->target, tasks[0]->target) || !same(task->space, tasks[0]->space) || !same(task->search, tasks[0]->search)) {
@@ -405,6 +426,7 @@ auto run_tune_tasks(Evaluator& e, const eval::Arguments& a) -> Value {
     auto one = subject(e, task->mod, {Value::str(task->name), b.values[0].where, {}}, script.scratch());
     if (!one) { return Value::error(); }
     argv.push_back(one->files[0]);
+    logs.push_back({task->name, program_text(*one), (*weights)[logs.size()].to_float().value_or(1), {}});
     subjects.push_back(std::move(*one));
   }
   argv.insert(argv.end(), {"--all", "--json", "--weights", weight_list});
@@ -426,6 +448,7 @@ auto run_tune_tasks(Evaluator& e, const eval::Arguments& a) -> Value {
   std::string message;
   for (const json& line : ran->first) {
     message = line.value("message", message);
+    for (TaskLog& log : logs) { if (log.name == line.value("program", "")) { log.events.push_back(line); } }
     if (line.value("event", "") != "task" || line.value("schedule_text", "").empty()) { continue; }
     for (size_t i = 0; i < tasks.size(); ++i) {
       if (subjects[i].files[0] != line.value("file", "")) { continue; }
@@ -435,6 +458,7 @@ auto run_tune_tasks(Evaluator& e, const eval::Arguments& a) -> Value {
       results.push_back(std::move(one));
     }
   }
+  if (!report_status(e, write_logs(folder, logs), a.call)) { return Value::error(); }
   if (!ran->second.succeeded()) { return command_failed(e, a.call, "tune", ran->second, message); }
   if (!export_records(e, folder, a.call)) { return Value::error(); }
   return Value::list(std::move(results));

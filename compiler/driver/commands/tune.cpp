@@ -123,6 +123,20 @@ void on_pause(int signal) { is_paused = signal == SIGUSR1; }
 /// A dash for an unknown time.
 auto known_time(double seconds) -> std::string { return seconds > 0 ? duration_text(seconds) : "-"; }
 
+/// The sketches with their knobs and trials.
+auto arms_of(const tune::Progress& p) -> nlohmann::json {
+  nlohmann::json out = nlohmann::json::array();
+  for (const tune::SketchTally& sketch : p.sketches) {
+    nlohmann::json knobs = nlohmann::json::array();
+    for (const auto& [name, choices] : sketch.knobs) { knobs.push_back({{"name", name}, {"choices", choices}}); }
+    nlohmann::json arm = {{"name", sketch.name}, {"proposed", sketch.proposed}, {"measured", sketch.measured}, {"failed", sketch.failed}, {"knobs", std::move(knobs)}};
+    if (sketch.best_seconds > 0) { arm["best_seconds"] = sketch.best_seconds; }
+    if (!sketch.closed.empty()) { arm["closed"] = sketch.closed; }
+    out.push_back(std::move(arm));
+  }
+  return out;
+}
+
 /// The progress of a search: with `--json` lines of JSON, on a terminal one line that is rewritten in place, elsewhere a line every few seconds.
 class ProgressLine {
  public:
@@ -157,19 +171,6 @@ class ProgressLine {
     if (p.failures != failures_) { line["failures"] = failures_ = p.failures; }
     fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     std::fflush(stdout);
-  }
-  /// The sketches with their knobs and trials.
-  static auto arms_of(const tune::Progress& p) -> nlohmann::json {
-    nlohmann::json out = nlohmann::json::array();
-    for (const tune::SketchTally& sketch : p.sketches) {
-      nlohmann::json knobs = nlohmann::json::array();
-      for (const auto& [name, choices] : sketch.knobs) { knobs.push_back({{"name", name}, {"choices", choices}}); }
-      nlohmann::json arm = {{"name", sketch.name}, {"proposed", sketch.proposed}, {"measured", sketch.measured}, {"failed", sketch.failed}, {"knobs", std::move(knobs)}};
-      if (sketch.best_seconds > 0) { arm["best_seconds"] = sketch.best_seconds; }
-      if (!sketch.closed.empty()) { arm["closed"] = sketch.closed; }
-      out.push_back(std::move(arm));
-    }
-    return out;
   }
   void show_text(const tune::Progress& p) const {
     std::string rate = p.best_seconds > 0 && p.flops > 0 ? fmt::format(", {:.1f} GFLOP/s", p.flops / p.best_seconds * 1e-9) : std::string();
@@ -657,6 +658,7 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
     if (arguments.json()) {
       fmt::print("{}\n", nlohmann::json({{"event", "task"}, {"program", tasks[i].label}, {"file", files[i]}, {"weight", tasks[i].weight}, {"trials", task.trials}, {"best_seconds", task.result.best_seconds},
                                          {"plain_seconds", task.result.plain_seconds}, {"roof_seconds", task.roof_seconds}, {"gain_left", task.gain_left}, {"ended_by", tune::text_of(task.end)}, {"why", task.why},
+                                         {"flops", task.result.flops}, {"measured", task.result.progress.trial_seconds}, {"arms", arms_of(task.result.progress)},
                                          {"verified", task.result.verified}, {"device", task.result.device}, {"ranked", task.result.is_ranked}, {"profile", profile_as_json(task.result.progress.profile)}, {"name", name}, {"schedule_text", text}, {"causes", causes_as_json(files[i], tasks[i].label, causes)}}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else {
       report_causes(files[i], tasks[i].label, causes);
