@@ -1,11 +1,13 @@
-// Measures the accesses to each buffer: see warp_hints.h.
+// Measures the accesses to each buffer, and proves that threads do not race: see warp_hints.h.
 #include "driver/warp_hints.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <ranges>
 
+#include "analysis/thread_proof.h"
 #include "cost/banks.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
@@ -54,9 +56,12 @@ void add_hints(const IRModule& module, Diagnostics& out) {
 }  // namespace
 
 auto warp_hints(const workspace::Snapshot& snapshot) -> Diagnostics {
+  const Diagnostics found = snapshot.diagnostics();
   Diagnostics out;
   for (const workspace::Program& program : snapshot.programs()) {
-    if (program.module) { add_hints(program.module, out); }
+    if (!program.module) { continue; }
+    add_hints(program.module, out);
+    for (const auto& [name, function] : program.module->functions) { std::ranges::move(analysis::thread_proofs(function, found), std::back_inserter(out)); }
   }
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     if (schedule.run == nullptr) { continue; }

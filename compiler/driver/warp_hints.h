@@ -1,4 +1,4 @@
-// Hints about the accesses of warps: bank conflicts in shared memory, scattered accesses to global memory.
+// Hints about kernels: bank conflicts in shared memory, scattered accesses to global memory, and proofs that threads do not race.
 #pragma once
 
 #include "support/diagnostic.h"
@@ -6,7 +6,7 @@
 
 namespace loopsmith::driver {
 
-/// The hints of the programs of a file with bound threads, and of the programs that its schedules make.
+/// The hints of the programs of a file with bound threads, and of the programs that its schedules make; the proofs of programs that write their barriers.
 [[nodiscard]] auto warp_hints(const workspace::Snapshot& snapshot) -> Diagnostics;
 
 }  // namespace loopsmith::driver

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/thread_proof.h"
 #include "cost/carried.h"
 #include "cost/estimate.h"
 #include "cost/loop_facts.h"
@@ -510,6 +511,7 @@ auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Machine
         if (on_name && function->origin.decl == cursor.at.decl) {
           info = HoverInfo{cursor.name_span, fmt::format("program `{}`", cursor.name.view()), {}};
           if (auto facts = cost::loop_facts(function, 0)) { add_cost(*facts, false, machine, info->facts); }
+          for (const Diagnostic& proof : analysis::thread_proofs(function, snapshot.diagnostics())) { info->facts.push_back({"races", proof.message()}); }
         }
       }
     }

@@ -6,14 +6,18 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/thread_proof.h"
 #include "codegen/source/source.h"
 #include "interp/compare.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
 #include "runtime/devices/nvrtc.h"
 #include "runtime/devices/program.h"
 #include "support/codes.h"
 #include "tests/device/gpu.h"
 #include "tests/gate/device_faults.h"
 #include "transform/pipelines.h"
+#include "transform/thread_block.h"
 #ifdef LOOPSMITH_GATE_HOST_DEVICE
 #include "tests/device/host_device.h"
 #endif
@@ -186,6 +190,43 @@ auto check_text(const IRModule& kernels, uint64_t seed, const CheckOptions& opti
   return {};
 }
 
+/// Removes one of the barriers, if there are any.
+class WithoutBarrier : public Mutator {
+ public:
+  using Mutator::on;
+  explicit WithoutBarrier(uint64_t which) : which_(which) {}
+  auto on(const Evaluate& n) -> Stmt override {
+    const auto* call = n.value.as<Call>();
+    if (call == nullptr || call->op != "tvm_storage_sync" || which_-- != 0) { return self(n); }
+    return make<Evaluate>(int_imm(0), n.origin);
+  }
+
+ private:
+  uint64_t which_;
+};
+
+/// Kernels that are proved to have no race must have none when they run: those of the case, and the same without one of their barriers.
+auto check_proofs(const IRModule& kernels, uint64_t seed, const interp::Inputs& given) -> std::optional<Failure> {
+  const PrimFunc function = kernels->find(Name("main"));
+  uint64_t barriers = 0;
+  post_order(function->body, [&](const Stmt& s) { barriers += transform::is_barrier(s) ? 1 : 0; }, [](const Expr&) {});
+  PrimFuncNode fewer = *function;
+  if (barriers > 0) { fewer.body = WithoutBarrier(seed % barriers).mutate(function->body); }
+  for (const IRModule& module : {kernels, with_function(kernels, Name("main"), make_func(std::move(fewer)))}) {
+    const Diagnostics proofs = analysis::thread_proofs(module->find(Name("main")));
+    if (proofs.empty() || std::any_of(proofs.begin(), proofs.end(), [](const Diagnostic& d) { return d.code != Code::ThreadsProved; })) { continue; }
+    interp::Options options;
+    options.report_races = true;
+    options.max_steps = most_statements;
+    interp::Inputs arguments = interp::copy_inputs(given);
+    auto ran = interp::interpret(module, "main", arguments.arguments, options);
+    const Diagnostics& found = ran.ok() ? ran->warnings : ran.diagnostics();
+    auto race = std::find_if(found.begin(), found.end(), [](const Diagnostic& d) { return d.code == Code::InterpRace; });
+    if (race != found.end()) { return Failure{Failure::Kind::KernelRace, "proved to have no race: " + race->message(), {}}; }
+  }
+  return {};
+}
+
 }  // namespace
 
 auto check_kernels(const interp::Before& before, const PrimFunc& function, const IRModule& program, const IRModule& scheduled, uint64_t seed, const CheckOptions& options,
@@ -202,6 +243,7 @@ auto check_kernels(const interp::Before& before, const PrimFunc& function, const
   if (!interp::interpret(program, "main", expected.arguments).ok()) { return {}; }
   if (!interpret_kernels(*lowered, kernels, scheduled, ours, problem)) { return {}; }
   if (!problem.empty()) { return Failure{Failure::Kind::KernelRace, "in the interpreter, for CUDA: " + problem, {}}; }
+  if (auto failure = check_proofs(kernels, seed, *given)) { return failure; }
   auto compared = before.compare(kernels);
   if (!compared.ok()) { return {}; }
   if (!compared->equal) {

@@ -39,7 +39,7 @@ const std::set<std::string> without_example = {
     "no-such-primitive", "no-such-instruction", "trace-format", "trace-variable", "trace-outputs",
     // A program that runs.
     "out-of-bounds", "interpreter-limit", "interpreter-unsupported", "interpreter-argument",
-    "divergent-barrier", "inactive-lane", "bank-conflict", "scattered-access", "race", "undeclared-access", "argument-count", "argument-mismatch",
+    "divergent-barrier", "inactive-lane", "bank-conflict", "scattered-access", "threads-proved", "threads-not-proved", "race", "undeclared-access", "argument-count", "argument-mismatch",
     "arguments-overlap", "kernel-failed", "device-failed", "device-limit", "out-of-memory", "bad-tensor-file", "no-such-parameter",
     // Build scripts.
     "command-failed", "file-with-errors", "not-a-program-name", "python-not-run",

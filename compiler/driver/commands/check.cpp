@@ -28,7 +28,7 @@ const Usage usage{
                "`# ls: ignore-file[CODE]` silences it in the whole file.",
     .options = {json_option,
                 {.name = "--sarif", .help = "one SARIF 2.1.0 log on standard output, for code scanning"},
-                {.name = "--hints", .help = "also bank conflicts and scattered accesses of warps, where loops are bound to threads"},
+                {.name = "--hints", .help = "also bank conflicts and scattered accesses of warps, and kernels whose threads are proved not to race, or not proved"},
                 {.name = "--warnings", .value = "W", .help = "all (the default, with hints), default (without hints), none, or error (a warning fails)"}},
     .examples = {{"loopsmith check matmul.tir", "mistakes, each with its line, its cause and a remedy"},
                  {"loopsmith check --sarif kernels > findings.sarif", "for code scanning"},
