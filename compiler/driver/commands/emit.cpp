@@ -1,16 +1,23 @@
 // `loopsmith emit FILE`: prints generated code.
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <variant>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "artefact/artefact.h"
 #include "codegen/llvm/codegen.h"
+#include "codegen/source/launches.h"
 #include "codegen/source/source.h"
 #include "driver/building.h"
 #include "driver/command.h"
 #include "driver/lowering.h"
 #include "driver/program.h"
+#include "ir/ops.h"
+#include "ir/printer.h"
 #include "ir/vocabulary.h"
 #include "runtime/devices/cuda_tools.h"
 #include "runtime/devices/limits.h"
@@ -23,14 +30,16 @@ namespace {
 
 const Usage usage{
     .command = "emit",
-    .arguments = "FILE --kind KIND [--with NAME] [--target T] [-o F]",
+    .arguments = "FILE [--kind KIND] [--with NAME] [--target T] [-o F]",
     .summary = "Generates code: LLVM IR, assembly, an object file, or GPU kernels as text; or the C header that `build` makes.",
-    .details = "`cuda` and `opencl` print the loops that are bound to blocks and threads as kernels; `ptx` and `cubin` compile the CUDA\n"
+    .details = "Without `--kind`, the target of a GPU chooses it: `cuda` and `opencl` their text, `nvptx` PTX, `rocm` assembly.\n"
+               "`cuda` and `opencl` print the loops that are bound to blocks and threads as kernels; `ptx` and `cubin` compile the CUDA\n"
                "text by NVRTC for the target's `-arch`, sm_80 without one; for the target `nvptx -mcpu=sm_80` LLVM makes the PTX,\n"
-               "and ptxas assembles it. No GPU is needed.\n"
+               "and ptxas assembles it. `launches` prints the kernels' arguments, grids, blocks and dynamic shared memory as JSON, for\n"
+               "hosts that launch the kernels themselves. No GPU is needed.\n"
                "The object has one C function per program, `int32_t NAME(const Argument* arguments)`; it needs libc and\n"
                "libm, and `loopsmith_parallel` for parallel loops.",
-    .options = {{.name = "--kind", .value = "KIND", .help = "llvm, asm, obj, c-header, cuda, opencl, ptx or cubin"},
+    .options = {{.name = "--kind", .value = "KIND", .help = "llvm, asm, obj, c-header, cuda, opencl, ptx, cubin or launches"},
                 with_option,
                 log_option,
                 function_option,
@@ -78,90 +87,156 @@ auto kernels(const IRModule& module, const target::Target& asked, codegen::Sourc
   return std::move(code.code);
 }
 
+/// A kind of generated code.
+struct Kind {
+  std::string_view name;
+  codegen::EmitKind machine_code{};                           // for processors
+  std::optional<codegen::SourceDialect> device = {};          // for GPUs
+  std::optional<runtime::CudaForm> form = {};                 // of compiled CUDA
+  bool is_binary = false;
+};
+constexpr std::array kinds = {
+    Kind{"llvm", codegen::EmitKind::LlvmIR},
+    Kind{"asm", codegen::EmitKind::Assembly},
+    Kind{"obj", codegen::EmitKind::Object, {}, {}, true},
+    Kind{"c-header", codegen::EmitKind::Object},
+    Kind{"cuda", {}, codegen::SourceDialect::Cuda},
+    Kind{"opencl", {}, codegen::SourceDialect::OpenCl},
+    Kind{"ptx", {}, codegen::SourceDialect::Cuda, runtime::CudaForm::Ptx},
+    Kind{"cubin", {}, codegen::SourceDialect::Cuda, runtime::CudaForm::Cubin, true},
+    Kind{"launches", {}, codegen::SourceDialect::Cuda},
+};
+constexpr std::string_view kinds_in_words = "llvm, asm, obj, c-header, cuda, opencl, ptx, cubin or launches";
+
+auto find_kind(std::string_view name) -> const Kind* {
+  auto found = std::ranges::find(kinds, name, &Kind::name);
+  return found == kinds.end() ? nullptr : &*found;
+}
+auto unknown_kind(const std::string& given) -> int {
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds) { names.emplace_back(kind.name); }
+  std::string meant = closest(given, names);
+  return usage_error("emit", meant.empty() ? fmt::format("`--kind` is {}, not `{}`", kinds_in_words, given) : fmt::format("there is no kind `{}`; did you mean `{}`?", given, meant));
+}
+/// The kind that a target stands for; null: a processor, whose code has several forms.
+auto kind_of(const target::Target& target) -> const Kind* {
+  if (target.kind == target_kind::nvptx) { return find_kind("ptx"); }
+  if (target.kind == target_kind::rocm) { return find_kind("asm"); }
+  return target.kind == target_kind::cuda || target.kind == target_kind::opencl ? find_kind(target.kind) : nullptr;
+}
+
+/// The launches of a module's kernels as a JSON object, for the dialect of the target.
+auto launch_sheet(const IRModule& module, const target::Target& asked) -> Result<std::string> {
+  const bool is_opencl = asked.kind == target_kind::opencl;
+  LOOPSMITH_TRY(any, target::parse(is_opencl ? "opencl" : "cuda"));
+  const target::Target& target = asked.kind == any.kind ? asked : any;
+  LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(target), lower_request(target)));
+  LOOPSMITH_CHECK(runtime::check_kernels(lowered, target));
+  using Json = nlohmann::ordered_json;
+  auto number = [](const Expr& e) -> Json {
+    if (auto value = as_int(e)) { return *value; }
+    return print_script(e);
+  };
+  auto list = [&](const std::vector<Expr>& values) {
+    Json out = Json::array();
+    for (const Expr& e : values) { out.push_back(number(e)); }
+    return out;
+  };
+  Json sheet = Json::array();
+  for (const codegen::Launch& launch : codegen::launches(lowered, is_opencl ? codegen::SourceDialect::OpenCl : codegen::SourceDialect::Cuda)) {
+    Json arguments = Json::array();
+    for (const auto& argument : launch.arguments) {
+      arguments.push_back({{"name", argument.name}, {"dtype", argument.dtype.str()}, {"pointer", argument.is_pointer}, {"value", number(argument.value)}});
+    }
+    sheet.push_back({{"function", launch.function}, {"kernel", launch.kernel}, {"grid", list(launch.grid)}, {"block", list(launch.block)},
+                     {"dynamic_shared_bytes", number(launch.dynamic_shared_bytes)}, {"arguments", std::move(arguments)}});
+  }
+  return Json{{"target", target.str()}, {"launches", std::move(sheet)}}.dump(2) + "\n";
+}
+
+/// The header for the functions of a module.
+auto c_header(const IRModule& module, const std::string& library) -> Result<std::string> {
+  std::vector<artefact::Kernel> kernels;
+  for (const auto& [name, func] : module->functions) {
+    std::string symbol = codegen::symbol_of(name, func);
+    if (!artefact::is_c_name(symbol)) { return error(Code::NotACName, func->origin).arg("name", symbol); }
+    if (codegen::is_c_library_name(symbol)) { return error(Code::NotACName, func->origin).arg("name", symbol).note({}, "the C library has a function of that name"); }
+    kernels.push_back({symbol, codegen::inner_symbol(symbol), codegen::interface_of(func, symbol), {}});
+  }
+  return artefact::header(library, kernels);
+}
+
+/// The options that do not depend on the file.
+struct Request {
+  const Kind* kind = nullptr;          // null: the target decides
+  codegen::CodegenOptions options;
+  Compiling compiling{};
+  std::string output;
+};
+auto read_request(const Arguments& arguments) -> std::variant<int, Request> {
+  Request out;
+  out.options.hosted = false;
+  if (auto given = arguments.get("--kind")) {
+    out.kind = find_kind(*given);
+    if (out.kind == nullptr) { return unknown_kind(*given); }
+  }
+  if (auto level = arguments.get("--opt-level")) {
+    auto number = parse_number(*level, 0, 3);
+    if (!number) { return usage_error("emit", "`--opt-level` is a number from 0 to 3"); }
+    out.options.opt_level = static_cast<int>(*number);
+  }
+  const std::string time = arguments.get("--time", "60");
+  const auto seconds = parse_seconds(time);
+  if (!seconds) { return usage_error("emit", "`--time` takes a time such as 30, 90s or 2min, not `" + time + "`"); }
+  const std::string compiler = arguments.get("--compiler", "nvrtc");
+  if (compiler != "nvrtc" && compiler != "nvcc") { return usage_error("emit", fmt::format("`--compiler` is nvrtc or nvcc, not `{}`", compiler)); }
+  out.compiling = {*seconds, compiler == "nvcc"};
+  out.output = arguments.get("--output", "-");
+  if (out.kind != nullptr && out.kind->is_binary && out.output == "-" && isatty(STDOUT_FILENO)) {
+    return usage_error("emit", "an object file on a terminal is of no use: name a file with `-o F`");
+  }
+  return out;
+}
+
+/// The module to emit. A bare function gets its name in the file as its symbol, because an object with a function `main` would not link; the program
+/// that a schedule makes itself gets the name of the file.
+auto named_module(const Selection& selection) -> IRModule {
+  const bool is_nameless = !selection.schedule.empty() && selection.program.view() == selection.schedule && selection.function == "main";
+  if (!selection.is_bare && !is_nameless) { return selection.module; }
+  PrimFuncNode named = *selection.module->find(selection.function);
+  named.attrs = with_attr(named.attrs, "global_symbol", is_nameless ? kernel_name_of(selection.file->name()) : selection.program.str());
+  return with_function(selection.module, selection.function, make_func(std::move(named)));
+}
+
+auto generate(const IRModule& module, const Selection& selection, const Kind& kind, Request& request, bool with_lines) -> Result<std::string> {
+  if (kind.name == "c-header") { return c_header(module, std::filesystem::path(selection.file->name()).stem().string()); }
+  if (kind.name == "launches") { return launch_sheet(module, selection.target); }
+  if (kind.device) { return kernels(module, selection.target, *kind.device, kind.form, request.compiling, with_lines ? selection.file->locate() : Locate()); }
+  if (with_lines) { request.options.locate = source_places(selection.file->locate()); }
+  LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(selection.target), lower_request(selection.target)));
+  return codegen::emit(lowered, selection.target, kind.machine_code, request.options);
+}
+
 }  // namespace
 
 auto emit(std::vector<std::string> args) -> int {
   auto read = read_arguments(usage, args);
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
-  auto kind = arguments.get("--kind");
-  if (!kind) { return usage_error("emit", "it needs `--kind llvm|asm|obj|c-header|cuda|opencl|ptx|cubin`"); }
-  codegen::EmitKind wanted{};
-  std::optional<codegen::SourceDialect> device;
-  std::optional<runtime::CudaForm> form;       // the form of compiled CUDA
-  if (*kind == "llvm") { wanted = codegen::EmitKind::LlvmIR; }
-  else if (*kind == "asm") { wanted = codegen::EmitKind::Assembly; }
-  else if (*kind == "obj") { wanted = codegen::EmitKind::Object; }
-  else if (*kind == "c-header") { wanted = codegen::EmitKind::Object; }
-  else if (*kind == "cuda") { device = codegen::SourceDialect::Cuda; }
-  else if (*kind == "opencl") { device = codegen::SourceDialect::OpenCl; }
-  else if (*kind == "ptx" || *kind == "cubin") {
-    device = codegen::SourceDialect::Cuda;
-    form = *kind == "ptx" ? runtime::CudaForm::Ptx : runtime::CudaForm::Cubin;
-  } else {
-    std::string meant = closest(*kind, {"llvm", "asm", "obj", "c-header", "cuda", "opencl", "ptx", "cubin"});
-    return usage_error("emit", meant.empty() ? fmt::format("`--kind` is llvm, asm, obj, c-header, cuda, opencl, ptx or cubin, not `{}`", *kind)
-                                             : fmt::format("there is no kind `{}`; did you mean `{}`?", *kind, meant));
-  }
-  codegen::CodegenOptions options;
-  options.hosted = false;
-  if (auto level = arguments.get("--opt-level")) {
-    auto number = parse_number(*level, 0, 3);
-    if (!number) { return usage_error("emit", "`--opt-level` is a number from 0 to 3"); }
-    options.opt_level = static_cast<int>(*number);
-  }
-  const std::string time = arguments.get("--time", "60");
-  const auto seconds_given = parse_seconds(time);
-  if (!seconds_given) { return usage_error("emit", "`--time` takes a time such as 30, 90s or 2min, not `" + time + "`"); }
-  const double seconds = *seconds_given;
-  const std::string compiler = arguments.get("--compiler", "nvrtc");
-  if (compiler != "nvrtc" && compiler != "nvcc") { return usage_error("emit", fmt::format("`--compiler` is nvrtc or nvcc, not `{}`", compiler)); }
-  std::string output = arguments.get("--output", "-");
-  if ((*kind == "obj" || *kind == "cubin") && output == "-" && isatty(STDOUT_FILENO)) {
-    return usage_error("emit", "an object file on a terminal is of no use: name a file with `-o F`");
-  }
+  auto asked = read_request(arguments);
+  if (const int* status = std::get_if<int>(&asked)) { return *status; }
+  auto& request = std::get<Request>(asked);
   Reporter reporter(arguments);
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
-  auto fail = [&](const Diagnostics& diagnostics) {
-    reporter.report(diagnostics, selection.file.get());
-    return reporter.status();
-  };
-  IRModule module = selection.module;
-  // The program that a schedule makes itself has no name of its own.
-  const bool is_nameless = !selection.schedule.empty() && selection.program.view() == selection.schedule && selection.function == "main";
-  if (selection.is_bare || is_nameless) {
-    // The symbol of a bare function is its name in the file: an object with a function `main` would not link.
-    PrimFuncNode named = *module->find(selection.function);
-    named.attrs = with_attr(named.attrs, "global_symbol", is_nameless ? kernel_name_of(selection.file->name()) : selection.program.str());
-    module = with_function(module, selection.function, make_func(std::move(named)));
-  }
-  if (*kind == "c-header") {
-    std::vector<artefact::Kernel> kernels;
-    for (const auto& [name, func] : module->functions) {
-      std::string symbol = codegen::symbol_of(name, func);
-      if (!artefact::is_c_name(symbol)) { return fail({error(Code::NotACName, func->origin).arg("name", symbol)}); }
-      if (codegen::is_c_library_name(symbol)) { return fail({error(Code::NotACName, func->origin).arg("name", symbol).note({}, "the C library has a function of that name")}); }
-      kernels.push_back({symbol, codegen::inner_symbol(symbol), codegen::interface_of(func, symbol), {}});
-    }
-    std::string library = std::filesystem::path(selection.file->name()).stem().string();
-    if (auto status = write_file(output, artefact::header(library, kernels)); !status) { return fail(status.diagnostics()); }
-    return exit_done;
-  }
-  if (arguments.has("--debug-info")) { options.locate = source_places(selection.file->locate()); }
-  if (device) {
-    auto text = kernels(module, selection.target, *device, form, {seconds, compiler == "nvcc"}, arguments.has("--debug-info") ? selection.file->locate() : Locate());
-    if (!text) { return fail(text.diagnostics()); }
-    if (auto status = write_file(output, *text); !status) { return fail(status.diagnostics()); }
-    return exit_done;
-  }
-  auto lowered = transform::lower(module, lower_context(selection.target), lower_request(selection.target));
-  if (!lowered) { return fail(lowered.diagnostics()); }
-  auto code = codegen::emit(*lowered, selection.target, wanted, options);
-  if (!code) { return fail(code.diagnostics()); }
-  if (auto status = write_file(output, *code); !status) { return fail(status.diagnostics()); }
-  return exit_done;
+  const Kind* kind = request.kind != nullptr ? request.kind : kind_of(selection.target);
+  if (kind == nullptr) { return usage_error("emit", "it needs `--kind llvm|asm|obj|c-header|cuda|opencl|ptx|cubin|launches`, or the target of a GPU"); }
+  auto text = generate(named_module(selection), selection, *kind, request, arguments.has("--debug-info"));
+  auto status = text ? write_file(request.output, *text) : Status(text.diagnostics());
+  if (status) { return exit_done; }
+  reporter.report(status.diagnostics(), selection.file.get());
+  return reporter.status();
 }
 
 }  // namespace loopsmith::driver::commands
