@@ -16,6 +16,7 @@
 #include <system_error>
 #include <thread>
 
+#include "codegen/sizes.h"
 #include "driver/command.h"
 #include "driver/lowering.h"
 #include "ir/externals.h"
@@ -203,8 +204,8 @@ class CallMaker {
     if (p.kind == codegen::Parameter::Kind::Pointer) { return wrong_argument(p.name, "it is a bare pointer: match a buffer to it, so that its shape is known"); }
     if (p.kind == codegen::Parameter::Kind::Buffer) { return found == given_.end() ? ok() : take_file(i, found->second); }
     // A size of one would hide mistakes of a schedule, and be useless to measure.
-    double number = runtime::is_size(call_.interface, i) ? static_cast<double>(runtime::usual_size) : 1;
-    if (found == given_.end() && runtime::is_size(call_.interface, i)) { call_.chosen_sizes.push_back(p.name); }
+    double number = codegen::is_size(call_.interface, i) ? static_cast<double>(runtime::usual_size) : 1;
+    if (found == given_.end() && codegen::is_size(call_.interface, i)) { call_.chosen_sizes.push_back(p.name); }
     if (found != given_.end() && !is_number(found->second.text, number)) {
       return wrong_argument("--arg " + p.name + "=" + found->second.text, "a " + p.dtype.str() + " is a number");
     }
@@ -251,7 +252,7 @@ class CallMaker {
   void choose_sizes() {
     for (size_t i = 0; i < call_.interface.shape_variables.size(); ++i) {
       std::optional<int64_t>& slot = slots_[parameters().size() + i];
-      if (slot || !runtime::is_size(call_.interface, parameters().size() + i)) { continue; }
+      if (slot || !codegen::is_size(call_.interface, parameters().size() + i)) { continue; }
       slot = runtime::usual_size;
       call_.chosen_sizes.push_back(call_.interface.shape_variables[i]);
     }

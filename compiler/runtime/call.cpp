@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/jit.h"
+#include "codegen/sizes.h"
 #include "runtime/threads.h"
 #include "support/codes.h"
 
@@ -119,14 +120,6 @@ auto call(const JitFunction& function, std::span<const Value> arguments) -> Stat
   return invoke(function, slots);
 }
 
-auto is_size(const Interface& interface, size_t slot) -> bool {
-  auto uses_slot = [&](const Formula& formula) {
-    return std::any_of(formula.steps.begin(), formula.steps.end(), [&](const Formula::Step& step) { return step.op == Formula::Op::Slot && step.value == static_cast<int64_t>(slot); });
-  };
-  const auto& buffers = interface.sizes.buffers;
-  return std::any_of(buffers.begin(), buffers.end(), [&](const BufferSizes& buffer) { return std::any_of(buffer.shape.begin(), buffer.shape.end(), uses_slot); });
-}
-
 auto make_arguments(const Interface& interface, std::span<const int64_t> sizes, uint64_t seed, Fill fill, std::span<const Tensor* const> contents,
                     std::span<const Value> scalars) -> Result<Arguments> {
   Arguments out;
@@ -139,7 +132,7 @@ auto make_arguments(const Interface& interface, std::span<const int64_t> sizes, 
   std::vector<Value> numbers(count, int64_t{1});
   for (size_t i = 0; i < count; ++i) {
     if (interface.parameters[i].kind != Parameter::Kind::Scalar) { continue; }
-    if (i < scalars.size()) { numbers[i] = scalars[i]; } else if (is_size(interface, i)) { numbers[i] = usual_size; }
+    if (i < scalars.size()) { numbers[i] = scalars[i]; } else if (codegen::is_size(interface, i)) { numbers[i] = usual_size; }
     const auto* integer = std::get_if<int64_t>(&numbers[i]);
     slots[i] = integer ? *integer : 1;
   }

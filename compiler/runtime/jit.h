@@ -75,7 +75,5 @@ struct Arguments {
 
 /// The size of a dimension that the caller does not choose.
 inline constexpr int64_t usual_size = 64;
-/// True if the shape of a buffer contains the slot of a scalar parameter or of a shape variable.
-[[nodiscard]] auto is_size(const codegen::Interface& interface, size_t slot) -> bool;
 
 }  // namespace loopsmith::runtime

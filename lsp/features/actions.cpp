@@ -16,6 +16,7 @@
 #include "lsp/features/lenses.h"
 #include "lsp/features/moves.h"
 #include "lsp/features/rewrites.h"
+#include "lsp/features/sizes.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/tuning.h"
 #include "lsp/features/loop_name_repairs.h"
@@ -233,7 +234,7 @@ void add_searches(ActionList& out, const std::string& function) {
     if (job.phase == JobPhase::ComparingStopped) { continue; }
     out.add_command(fmt::format("{} tuning {}", job.is_paused() ? "Resume" : "Pause", function), {.kind = job.is_paused() ? CommandKind::ResumeTune : CommandKind::PauseTune, .job = id});
   }
-  if (!is_running) { out.add_command(fmt::format("Tune {} in the background", function), {.kind = CommandKind::Tune, .function = function}); }
+  if (!is_running) { out.add_command(fmt::format("Tune {} in the background", function), {.kind = CommandKind::Tune, .function = function, .sizes = open_sizes(out.snapshot, function)}); }
   if (auto best = is_running || has_found ? std::nullopt : recorded_best(out, function)) {
     out.add_command(fmt::format("Insert best schedule ({}, recorded)", duration_text(best->seconds)), {.kind = CommandKind::InsertSchedule, .function = function, .is_recorded = true});
   }
@@ -244,7 +245,7 @@ void add_interpretations(ActionList& out) {
   auto add = [&](const std::string& function, const std::string& schedule, const std::string& block = {}) {
     std::string whole = schedule.empty() ? function : schedule;
     std::string subject = block.empty() ? whole : fmt::format("block `{}` of {}", block, whole);
-    out.add_command(fmt::format("Interpret {} on random inputs, every access checked", subject), {.kind = CommandKind::Interpret, .function = function, .schedule = schedule, .block = block});
+    out.add_command(fmt::format("Interpret {} on random inputs, every access checked", subject), {.kind = CommandKind::Interpret, .function = function, .schedule = schedule, .block = block, .sizes = open_sizes(out.snapshot, function)});
   };
   std::vector<Tunable> programs = tunables_in(out.snapshot, out.request.span);
   std::string block = block_meant(out.snapshot, out.request.span.begin);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace loopsmith::lsp {
 
@@ -19,6 +20,7 @@ enum class CommandKind : uint8_t {
   Verify,
   Run,
   Interpret,
+  ChooseSizes,
   ApplySchedule,
   Split,
   ShowView,
@@ -35,6 +37,7 @@ struct OfferedCommand {
   std::string schedule = {};
   std::string other = {};             // another schedule, compared with `schedule`
   std::string block = {};             // the block that is interpreted alone
+  std::vector<std::string> sizes = {};   // the sizes that the program leaves open
   std::string replaced = {};          // the schedule that the inserted one replaces
   bool is_recorded = false;           // the schedule to insert is in the records of earlier searches
   double seconds = 0;                 // limits of a search; 0: none

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <ranges>
 
 #include "lsp/features/kernel_budget.h"
+#include "lsp/features/sizes.h"
 #include "lsp/features/views.h"
 #include "script/autotvm/space.h"
 #include "support/text.h"
@@ -258,6 +260,24 @@ void add_schedule(LensList& out, const script::FileSchedule& schedule, bool with
   out.lenses.push_back(hole_lens(out.snapshot, out.measured, schedule.name.str(), *hole));
 }
 
+/// The sizes that the commands for a program depend on, and behind the other lenses of the program the command that asks for them.
+void add_sizes(LensList& out) {
+  std::map<std::string, std::vector<std::string>> sizes;
+  for (Lens& lens : out.lenses) {
+    const CommandKind kind = lens.command.kind;
+    const bool runs = kind == CommandKind::Tune || kind == CommandKind::Bench || kind == CommandKind::Verify || kind == CommandKind::Run;
+    if (!runs || lens.command.function.empty()) { continue; }
+    auto known = sizes.find(lens.command.function);
+    if (known == sizes.end()) { known = sizes.emplace(lens.command.function, open_sizes(out.snapshot, lens.command.function)).first; }
+    lens.command.sizes = known->second;
+  }
+  for (const Tunable& tunable : tunables_in(out.snapshot, {0, static_cast<uint32_t>(out.snapshot.text().size())})) {
+    auto found = sizes.find(tunable.name);
+    if (found == sizes.end() || found->second.empty()) { continue; }
+    out.add(tunable.name_span, fmt::format("sizes {}", fmt::join(found->second, ", ")), {.kind = CommandKind::ChooseSizes, .function = tunable.name, .sizes = found->second});
+  }
+}
+
 }  // namespace
 
 auto is_of_another_file(const script::FileSchedule& schedule) -> bool { return !schedule.program && schedule.diagnostics.empty(); }
@@ -272,6 +292,7 @@ auto code_lenses(const Snapshot& snapshot, const Measured& measured, bool with_v
     if (with_views) { add_history(out, tunable.name_span, tunable.name); }
   }
   for (const script::FileSchedule& schedule : snapshot.schedules()) { add_schedule(out, schedule, with_views); }
+  add_sizes(out);
   return std::move(out.lenses);
 }
 

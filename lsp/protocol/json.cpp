@@ -222,7 +222,7 @@ auto server_capabilities(Encoding encoding, bool pulls) -> Json {
       {"semanticTokensProvider",
        {{"legend", {{"tokenTypes", token_types}, {"tokenModifiers", token_modifiers}}}, {"full", {{"delta", true}}}, {"range", true}}},
       {"inlayHintProvider", {{"resolveProvider", false}}},
-      {"executeCommandProvider", {{"commands", {tune_command, run_command, interpret_command, bench_command, verify_command, stop_tune_command, pause_tune_command, resume_tune_command, insert_schedule_command, replay_to_command, explain_records_command, records_history_command, compare_schedules_command, split_command, apply_schedule_command, toggle_hints_command, report_bundle_command, attach_repl_command}}}},
+      {"executeCommandProvider", {{"commands", {tune_command, run_command, interpret_command, bench_command, verify_command, sizes_command, stop_tune_command, pause_tune_command, resume_tune_command, insert_schedule_command, replay_to_command, explain_records_command, records_history_command, compare_schedules_command, split_command, apply_schedule_command, toggle_hints_command, report_bundle_command, attach_repl_command}}}},
   };
   if (pulls) { all["diagnosticProvider"] = {{"identifier", "loopsmith"}, {"interFileDependencies", true}, {"workspaceDiagnostics", true}}; }
   return all;

@@ -63,6 +63,8 @@ inline constexpr std::string_view interpret_command = "loopsmith.interpret";
 inline constexpr std::string_view bench_command = "loopsmith.bench";
 /// Compares the results of a program under a schedule with those of the program as written ({uri, function, schedule}).
 inline constexpr std::string_view verify_command = "loopsmith.verify";
+/// Chooses the sizes of a program whose shapes have variables ({uri, function, sizes: ["n"], again}), for all runs, measurements and searches of the session.
+inline constexpr std::string_view sizes_command = "loopsmith.sizes";
 inline constexpr std::string_view stop_tune_command = "loopsmith.tune.stop";
 /// Pauses or resumes a search ({job}, or {uri}: the search in that document).
 inline constexpr std::string_view pause_tune_command = "loopsmith.tune.pause";

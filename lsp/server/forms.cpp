@@ -97,12 +97,58 @@ auto resolved_split(Json out) -> Json {
   return out;
 }
 
+/// The largest size: a buffer has at least one byte an element.
+constexpr double most_size = 1e15;
+
+auto is_size(const Json& answer) -> bool {
+  auto number = number_in(answer);
+  return number && *number >= 1 && *number <= most_size && std::floor(*number) == *number;
+}
+
+auto first_argument(const Json& params) -> const Json& {
+  const Json& arguments = member(params, "arguments");
+  return arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
+}
+
+/// One question for each size; none if all sizes were chosen before, unless the command asks again.
+auto resolved_sizes(Json out, const Json& known) -> Json {
+  const Json argument = first_argument(out);
+  const Json& names = member(argument, "sizes");
+  const Json& given = member(out, "formAnswers");
+  if (!names.is_array() || !answered_sizes(out).is_null()) { return out; }
+  Json fields = Json::array();
+  bool are_known = !bool_in(argument, "again") && !given.is_array();
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!names[i].is_string()) { return out; }
+    const Json& chosen = member(known, names[i].get<std::string>().c_str());
+    are_known = are_known && chosen.is_number();
+    Json field = {{"description", "Size `" + names[i].get<std::string>() + "` of `" + string_in(argument, "function") + "`"}, {"type", {{"kind", "number"}}}, {"default", chosen.is_number() ? chosen : Json(64)}};
+    if (given.is_array() && (i >= given.size() || !is_size(given[i]))) { field["error"] = "a whole number from 1 on"; }
+    fields.push_back(std::move(field));
+  }
+  if (!are_known) { out["formFields"] = std::move(fields); }
+  return out;
+}
+
 }  // namespace
 
-auto resolved_command(const Json& params, const Json& tune) -> Json {
+auto answered_sizes(const Json& params) -> Json {
+  const Json& names = member(first_argument(params), "sizes");
+  const Json& given = member(params, "formAnswers");
+  if (!names.is_array() || !given.is_array() || given.size() != names.size()) { return nullptr; }
+  Json out = Json::object();
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!names[i].is_string() || !is_size(given[i])) { return nullptr; }
+    out[names[i].get<std::string>()] = static_cast<int64_t>(*number_in(given[i]));
+  }
+  return out;
+}
+
+auto resolved_command(const Json& params, const Json& tune, const Json& sizes) -> Json {
   Json out = params.is_object() ? params : Json::object();
   out.erase("formFields");
   if (string_in(out, "command") == split_command) { return resolved_split(std::move(out)); }
+  if (string_in(out, "command") == sizes_command) { return resolved_sizes(std::move(out), sizes); }
   if (string_in(out, "command") != tune_command) { return out; }
   const Json& given = member(out, "formAnswers");
   Answers answers = given.is_array() ? read(given) : Answers{};

@@ -169,7 +169,7 @@ void Front::on_request(const MethodRow& row, const Json& message, std::string bo
       jobs_.stop_all();
       return reply(id, nullptr);
     case Method::ExecuteCommand: return execute_command(id, params, std::move(body));
-    case Method::CommandResolve: return reply(id, resolved_command(params, member(configuration_, "tune")));
+    case Method::CommandResolve: return reply(id, resolved_command(params, member(configuration_, "tune"), sizes_of(params)));
     default: break;
   }
   Pending pending{.id = id, .row = &row, .document = 0, .since = host_.now(), .inserts = {}, .work_token = member(params, "workDoneToken")};
@@ -477,6 +477,7 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
   if (command == pause_tune_command || command == resume_tune_command || command == stop_tune_command) { return steer_search(id, command, first); }
   if (command == insert_schedule_command) { return insert_found(id, first, std::move(body)); }
   if (command == replay_to_command) { return replay_to(id, first); }
+  if (command == sizes_command) { return choose_sizes(id, params); }
   if (command == toggle_hints_command) { return toggle_hints(id); }
   if (command == attach_repl_command) { return attach_repl(id, document_uri(first), int_in(member(first, "position"), "line")); }
   bool is_edit = command == split_command || command == apply_schedule_command;
@@ -495,6 +496,22 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
     pending.file = uri;
   }
   forward(std::move(pending), std::move(body));
+}
+
+/// The sizes chosen for the program of a command, by their names.
+auto Front::sizes_of(const Json& params) const -> Json {
+  const Json& arguments = member(params, "arguments");
+  const Json& argument = arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
+  auto found = sizes_.find({document_uri(argument), string_in(argument, "function")});
+  return found == sizes_.end() ? Json() : found->second;
+}
+
+/// Keeps the answers, if there are any, and replies with the sizes in use.
+void Front::choose_sizes(const Json& id, const Json& params) {
+  const Json& arguments = member(params, "arguments");
+  const Json& argument = arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
+  if (Json chosen = answered_sizes(params); !chosen.is_null()) { sizes_[{document_uri(argument), string_in(argument, "function")}] = std::move(chosen); }
+  reply(id, {{"sizes", sizes_of(params)}});
 }
 
 /// True unless the setting is `false`: editors without workspace trust do not send it.
@@ -520,6 +537,12 @@ void Front::start_job(const Json& id, JobKind kind, const Json& argument) {
                      .other = kind == JobKind::Bench ? string_in(argument, "other") : std::string(),
                      .block = kind == JobKind::Interpret ? string_in(argument, "block") : std::string()};
   if (const Json& seconds = member(argument, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
+  // Sizes that the program of this text still has.
+  const Json chosen = sizes_of({{"arguments", argument}});
+  const Json& open = member(argument, "sizes");
+  for (size_t i = 0; open.is_array() && i < open.size(); ++i) {
+    if (auto size = open[i].is_string() ? int_in(chosen, open[i].get<std::string>().c_str()) : std::nullopt) { request.sizes[open[i].get<std::string>()] = *size; }
+  }
   // Settings replace options that the command does not have: {"tune": {"seconds": 60, "trials": 256, "target": "llvm", "search": "guided", "space": "own"}}.
   const Json& tune = member(configuration_, "tune");
   if (kind == JobKind::Interpret) {

@@ -110,6 +110,8 @@ class Front {
   void cancel_request(const Json& id);
   void cancel_progress(const Json& token);
   void configure(const Json& settings);
+  [[nodiscard]] auto sizes_of(const Json& params) const -> Json;
+  void choose_sizes(const Json& id, const Json& params);
   [[nodiscard]] auto is_trusted() const -> bool;
   void report(const Pending& pending, const std::string& body);
   void replay_to(const Json& id, const Json& place);
@@ -165,6 +167,7 @@ class Front {
   Json initialize_params_;
   std::vector<std::string> folders_;   // the editor's workspace folders, as URIs
   Json configuration_;
+  std::map<std::pair<std::string, std::string>, Json> sizes_;   // the sizes chosen for programs, by document and program: {"n": 128}
   std::optional<int64_t> client_process_;
   Clock::time_point client_checked_{};
   bool traces_ = false;

@@ -127,7 +127,7 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
   job.other = request.other;
   job.block = request.block;
   job.budget = request.seconds;
-  job.kept = {.uri = request.uri, .function = request.function, .schedule = request.schedule, .target = request.target, .search = request.search, .space = request.space, .trials = request.trials, .seconds = request.seconds, .progress = {}};
+  job.kept = {.uri = request.uri, .function = request.function, .schedule = request.schedule, .target = request.target, .search = request.search, .space = request.space, .trials = request.trials, .seconds = request.seconds, .progress = {}, .sizes = request.sizes};
   if (auto failure = launch(job, request.text)) { return {std::nullopt, *failure}; }
   JobId id = job.id;
   Job& kept = jobs_.emplace(id, std::move(job)).first->second;
@@ -146,6 +146,10 @@ auto Jobs::launch(Job& job, const std::string& text) -> std::optional<std::strin
   }
   if (!job.other.empty()) { arguments.emplace_back("--no-plain"); }
   if (!job.block.empty()) { arguments.insert(arguments.end(), {"--block", job.block}); }
+  for (const auto& [name, size] : job.kept.sizes) {
+    arguments.insert(arguments.end(), {"--arg", fmt::format("{}={}", name, size)});
+    job.sizes[name] = size;
+  }
   if (!job.function.empty()) { arguments.insert(arguments.end(), {"--function", job.function}); }
   if (!job.kept.target.empty()) { arguments.insert(arguments.end(), {"--target", job.kept.target}); }
   // The interpreter is about a thousand times slower than compiled code; a program beyond these limits ends with an error.
@@ -343,7 +347,8 @@ void Jobs::on_line(JobId id, std::string_view line) {
   if (!event) { return; }
   std::string kind = string_in(*event, "event");
   if (kind == "sizes") {
-    job.sizes = member(*event, "sizes");
+    const Json& chosen = member(*event, "sizes");
+    if (chosen.is_object()) { job.sizes.update(chosen); }
     return;
   }
   if (job.kind == JobKind::Verify) {
@@ -401,7 +406,8 @@ void Jobs::on_line(JobId id, std::string_view line) {
     if (elapsed && job.budget) { job.kept.seconds = std::max(*job.budget - *elapsed, 1.0); }
     keep(job, false);
     report(job, false);
-  } else if (kind == "done") {
+  } else if (kind == "done" || kind == "task") {
+    // `task`: a search for chosen sizes, whose result is a variant of the program with its schedule.
     job.result = *event;
     if (auto best = number_in(*event, "best_seconds"); best && *best > 0) { job.progress.best_seconds = best; }
     job.causes = member(*event, "causes");
@@ -458,15 +464,15 @@ void Jobs::report(Job& job, bool now) {
 auto Jobs::text_of_result(const Job& job) -> EndText {
   EndText out;
   auto add_rows = [&] { for (const Json& row : job.rows) { out.message += (&row == &job.rows.front() ? " " : "; ") + result_text(row); } };
-  if (job.is_equal) {
-    out.message = *job.is_equal ? fmt::format("{} keeps the results of {} ({})", job.schedule, job.function, job.how)
-                                : fmt::format("{} does not keep the results of {}: {}", job.schedule, job.function, job.failure);
-    out.type = *job.is_equal ? 3 : 1;
-    return out;
-  }
   std::string with_sizes;
   if (job.sizes.is_object()) {
     for (const auto& [name, value] : job.sizes.items()) { with_sizes += fmt::format("{}`{}` = {}", with_sizes.empty() ? ", with " : ", ", name, value.dump()); }
+  }
+  if (job.is_equal) {
+    out.message = *job.is_equal ? fmt::format("{} keeps the results of {}{} ({})", job.schedule, job.function, with_sizes, job.how)
+                                : fmt::format("{} does not keep the results of {}{}: {}", job.schedule, job.function, with_sizes, job.failure);
+    out.type = *job.is_equal ? 3 : 1;
+    return out;
   }
   if (job.kind == JobKind::Interpret) {
     out.message = fmt::format("{}{} interpreted on random inputs{}:", job.block.empty() ? std::string() : fmt::format("block {} of ", job.block), job.schedule.empty() ? job.function : job.schedule, with_sizes);
@@ -508,6 +514,7 @@ auto Jobs::text_of_result(const Job& job) -> EndText {
   } else {
     out.message += " is tuned";
   }
+  out.message += with_sizes;
   if (const Json& verified = member(job.result, "verified"); verified.is_string()) { out.detail = fmt::format(" ({})", verified.get<std::string>()); }
   return out;
 }

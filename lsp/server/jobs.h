@@ -44,6 +44,7 @@ struct JobRequest {
   std::string schedule;          // the schedule that is timed beside the program as written, or compared with it; empty: none
   std::string other;             // another schedule that is timed with it, in turns; empty: none
   std::string block;             // the block that is interpreted alone; empty: the whole program
+  std::map<std::string, int64_t> sizes = {};   // the values of sizes that the program leaves open; sizes that are missing get a usual one
 };
 
 /// Services of the event loop that jobs use.

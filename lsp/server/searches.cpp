@@ -46,6 +46,13 @@ auto positive(std::optional<Number> number) -> std::optional<Number> {
   return number && *number > 0 ? number : std::nullopt;
 }
 
+auto sizes_in(const Json& json) -> std::map<std::string, int64_t> {
+  std::map<std::string, int64_t> out;
+  const Json& sizes = member(json, "sizes");
+  if (sizes.is_object()) { for (const auto& [name, value] : sizes.items()) { if (value.is_number_integer()) { out[name] = value.get<int64_t>(); } } }
+  return out;
+}
+
 }  // namespace
 
 void KeptSearches::let_go() {
@@ -83,6 +90,7 @@ void KeptSearches::keep(const KeptSearch& search) {
   Json json = {{"uri", search.uri}, {"function", search.function}, {"schedule", search.schedule}, {"target", search.target}, {"percentage", search.percentage}};
   if (!search.search.empty()) { json["search"] = search.search; }
   if (!search.space.empty()) { json["space"] = search.space; }
+  if (!search.sizes.empty()) { json["sizes"] = search.sizes; }
   if (search.trials) { json["trials"] = *search.trials; }
   if (search.seconds) { json["seconds"] = *search.seconds; }
   const SearchProgress& progress = search.progress;
@@ -126,7 +134,8 @@ auto KeptSearches::take(const std::string& uri) -> std::vector<KeptSearch> {
                      .seconds = number_in(json, "seconds"),
                      .progress = {.trial = positive(int_in(json, "measured")), .trials = positive(int_in(json, "to_measure")), .best_seconds = positive(number_in(json, "best_seconds")),
                                   .floor_seconds = positive(number_in(json, "floor_seconds")), .elapsed = {}, .left = {}},
-                     .percentage = static_cast<int>(int_in(json, "percentage").value_or(0))});
+                     .percentage = static_cast<int>(int_in(json, "percentage").value_or(0)),
+                     .sizes = sizes_in(json)});
   }
   return found;
 }

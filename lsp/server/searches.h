@@ -25,6 +25,7 @@ struct KeptSearch {
   std::optional<double> seconds; // the seconds left of its limit
   SearchProgress progress;       // its times belong to the session that measured them, and are not stored
   int percentage = 0;
+  std::map<std::string, int64_t> sizes = {};   // chosen for the program
 };
 
 class KeptSearches {

@@ -20,6 +20,7 @@ auto command_name(CommandKind kind) -> std::string_view {
     case CommandKind::Verify: return verify_command;
     case CommandKind::Run: return run_command;
     case CommandKind::Interpret: return interpret_command;
+    case CommandKind::ChooseSizes: return sizes_command;
     case CommandKind::ApplySchedule: return apply_schedule_command;
     case CommandKind::Split: return split_command;
     case CommandKind::ShowView: return show_view_command;
@@ -50,6 +51,8 @@ auto argument_of(const RouteContext& context, const OfferedCommand& command) -> 
   add("schedule", command.schedule);
   add("other", command.other);
   add("block", command.block);
+  if (!command.sizes.empty()) { argument["sizes"] = command.sizes; }
+  if (command.kind == CommandKind::ChooseSizes) { argument["again"] = true; }
   if (command.is_recorded) { argument["recorded"] = true; }
   if (command.seconds > 0) { argument["seconds"] = command.seconds; }
   if (command.trials > 0) { argument["trials"] = command.trials; }

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "codegen/interface.h"
+#include "codegen/sizes.h"
 #include "driver/command.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
@@ -80,11 +80,7 @@ auto given_sizes(const Arguments& arguments) -> std::vector<std::string> {
 void note_measured_sizes(const Selection& selection) {
   const PrimFunc func = selection.before->find(selection.function.view());
   if (!func) { return; }
-  const codegen::Interface interface = codegen::interface_of(func, selection.function.str());
-  for (size_t i = 0; i < interface.slots(); ++i) {
-    const size_t count = interface.parameters.size();
-    if (!runtime::is_size(interface, i) || (i < count && interface.parameters[i].kind != codegen::Parameter::Kind::Scalar)) { continue; }
-    const std::string& name = i < count ? interface.parameters[i].name : interface.shape_variables[i - count];
+  for (const std::string& name : codegen::size_names(func)) {
     fmt::print(stderr, "note: candidates are measured with `{}` = {}; `--sizes {}=N` tunes for the sizes that are used\n", name, runtime::usual_size, name);
   }
 }

@@ -28,6 +28,15 @@ export async function answered(server: LanguageClient, command: string, args: un
   }
 }
 
+/// Before the first command that runs a program whose shapes have variables: asks for their sizes, which the server keeps. False if the user gives up.
+export async function knowsSizes(server: LanguageClient, command: string, args: unknown[] | undefined): Promise<boolean> {
+  const about = args?.[0] as { uri?: string; function?: string; sizes?: string[] } | undefined;
+  if (!about?.sizes?.length || command === 'loopsmith.sizes') { return true; }
+  const asked = await answered(server, 'loopsmith.sizes', [{ uri: about.uri, function: about.function, sizes: about.sizes }], 'Sizes');
+  if (asked?.formAnswers) { await server.sendRequest('workspace/executeCommand', asked); }
+  return asked !== undefined;
+}
+
 /// `needed`: the server; reports a missing server.
 export function registerCommands(needed: () => LanguageClient | undefined): vscode.Disposable {
   /// The server's answer for the place of the cursor, or for the subject of a lens; undefined if it refused, which is shown.
@@ -95,6 +104,7 @@ export function registerCommands(needed: () => LanguageClient | undefined): vsco
     const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', editor.document.uri, editor.selection);
     const found = actions.find((action) => action.command?.command === command)?.command;
     if (!found) { void vscode.window.showInformationMessage(missing); return; }
+    if (!await knowsSizes(server, found.command, found.arguments)) { return; }
     const asked = await answered(server, found.command, found.arguments, title);
     if (asked) { await server.sendRequest('workspace/executeCommand', asked).catch((problem: Error) => vscode.window.showErrorMessage(problem.message)); }
   }

@@ -5,7 +5,7 @@ import * as vscode from 'vscode';
 import {
   CloseAction, ErrorAction, LanguageClient, LanguageClientOptions, RevealOutputChannelOn, ServerOptions, State,
 } from 'vscode-languageclient/node';
-import { answered, registerCommands } from './commands';
+import { answered, knowsSizes, registerCommands } from './commands';
 import { LoopView } from './loops';
 import { ReplayMarks } from './replay';
 import { registerTasks } from './tasks';
@@ -138,9 +138,11 @@ async function start(): Promise<void> {
       provideInlayHints: (document, range, token, next) => enabled('inlayHints') ? next(document, range, token) : [],
       // A command with questions asks them first, wherever it was chosen.
       executeCommand: async (command, args, next) => {
-        if (command !== 'loopsmith.split' || !client) { return next(command, args); }
-        const asked = await answered(client, command, args, 'Split');
-        return asked && client.sendRequest('workspace/executeCommand', asked).catch((problem: Error) => vscode.window.showErrorMessage(problem.message));
+        const server = client;
+        if (!server) { return next(command, args); }
+        if (command !== 'loopsmith.split' && command !== 'loopsmith.sizes') { return await knowsSizes(server, command, args) ? next(command, args) : undefined; }
+        const asked = await answered(server, command, args, command === 'loopsmith.split' ? 'Split' : 'Sizes');
+        return asked && server.sendRequest('workspace/executeCommand', asked).catch((problem: Error) => vscode.window.showErrorMessage(problem.message));
       },
     },
     outputChannelName: 'Loopsmith',

@@ -283,6 +283,58 @@ TEST_CASE("a lens runs a program (the job is played): the results are shown") {
   ::unlink(runner.c_str());
 }
 
+TEST_CASE("the sizes of a program are asked for once, and the jobs of the program get them (the job is played)") {
+  std::string runner = "/tmp/loopsmith-sizes-" + std::to_string(::getpid());
+  {
+    std::ofstream script(runner);
+    script << "#!/bin/sh\ncat > /dev/null\n"
+              "case \"$*\" in *--arg*) ;; *) echo '{\"event\":\"sizes\",\"sizes\":{\"n\":64}}';; esac\n"
+              "echo '{\"dtype\":\"float32\",\"max\":2,\"mean\":1,\"min\":0,\"name\":\"B\",\"shape\":[1]}'\n";
+  }
+  ::chmod(runner.c_str(), 0755);
+  Session session = start({"--tuner", runner});
+  session.initialize();
+  const std::string uri = "file:///a.tir";
+  session.open(uri, "@T.prim_func\ndef f(a: T.handle, b: T.handle):\n    n = T.int32()\n    A = T.match_buffer(a, (n,))\n    B = T.match_buffer(b, (n,))\n    for i in range(n):\n"
+                    "        with T.block(\"B\"):\n            vi = T.axis.spatial(n, i)\n            B[vi] = A[vi]\n");
+  (void)session.wait_for(uri, 1);
+  Json run_lens, sizes_lens;
+  const Json lenses = session.call("textDocument/codeLens", {{"textDocument", {{"uri", uri}}}})["result"];
+  for (const Json& lens : lenses) {
+    if (lens["command"]["title"] == "run") { run_lens = lens["command"]; }
+    if (lens["command"]["title"] == "sizes n") { sizes_lens = lens["command"]; }
+  }
+  REQUIRE(run_lens["arguments"][0]["sizes"] == Json({"n"}));
+  auto run = [&] {
+    CHECK(session.call("workspace/executeCommand", {{"command", "loopsmith.run"}, {"arguments", run_lens["arguments"]}})["result"].contains("job"));
+    return session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; })["params"]["message"];
+  };
+  // An editor without questions.
+  CHECK(run() == "f ran on random inputs, with `n` = 64: B float32 (1), 0 to 2, mean 1");
+  Json question = {{"command", "loopsmith.sizes"}, {"arguments", {{{"uri", uri}, {"function", "f"}, {"sizes", {"n"}}}}}};
+  Json asked = session.call("command/resolve", question)["result"];
+  REQUIRE(asked["formFields"].size() == 1);
+  CHECK(asked["formFields"][0]["description"] == "Size `n` of `f`");
+  CHECK(asked["formFields"][0]["default"] == 64);
+  for (const char* wrong : {"0", "-4", "2.5", "many", ""}) {
+    question["formAnswers"] = {wrong};
+    Json again = session.call("command/resolve", question)["result"];
+    REQUIRE(again["formFields"].size() == 1);
+    CHECK(again["formFields"][0]["error"] == "a whole number from 1 on");
+  }
+  question["formAnswers"] = {"128"};
+  asked = session.call("command/resolve", question)["result"];
+  CHECK_FALSE(asked.contains("formFields"));
+  CHECK(session.call("workspace/executeCommand", asked)["result"]["sizes"] == Json({{"n", 128}}));
+  CHECK(run() == "f ran on random inputs, with `n` = 128: B float32 (1), 0 to 2, mean 1");
+  // The next job does not ask; the lens does.
+  question.erase("formAnswers");
+  CHECK_FALSE(session.call("command/resolve", question)["result"].contains("formFields"));
+  CHECK(session.call("command/resolve", sizes_lens)["result"]["formFields"][0]["default"] == 128);
+  CHECK(session.goodbye() == 0);
+  ::unlink(runner.c_str());
+}
+
 TEST_CASE("a program is interpreted on random inputs: its results, or the access that is out of bounds") {
   Session session = start();
   session.initialize();

@@ -255,8 +255,8 @@ end
 
 --- Tune the program under the cursor in the background.
 function M.tune() act('^Tune .* in the background$') end
--- Runs a command after asking its questions. A question is repeated, with the reason, after a wrong answer.
-local function with_answers(client, buffer, asked)
+-- Runs a command after asking its questions. A question is repeated, with the reason, after a wrong answer. `then_` runs after the command.
+local function with_answers(client, buffer, asked, then_)
   local resolve
   local function ask(form, i, answers)
     if i > #form.formFields then return resolve({ command = form.command, arguments = form.arguments, formAnswers = answers }) end
@@ -273,11 +273,24 @@ local function with_answers(client, buffer, asked)
       if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
       if answer.formFields and #answer.formFields > 0 then return vim.schedule(function() ask(answer, 1, {}) end) end
       server.request(client, 'workspace/executeCommand', answer, function(failed)
-        if failed then vim.notify('loopsmith: ' .. failed.message, vim.log.levels.ERROR) end
+        if failed then return vim.notify('loopsmith: ' .. failed.message, vim.log.levels.ERROR) end
+        if then_ then then_() end
       end, buffer)
     end, buffer)
   end
   resolve({ command = asked.command, arguments = asked.arguments })
+end
+-- Runs a command on a program. Before the first one, asks for the sizes that the shapes of the program leave open; the server keeps them.
+local function with_sizes(client, buffer, asked, go)
+  go = go or function()
+    server.request(client, 'workspace/executeCommand', { command = asked.command, arguments = asked.arguments }, function(failed)
+      if failed then vim.notify('loopsmith: ' .. failed.message, vim.log.levels.ERROR) end
+    end, buffer)
+  end
+  local about = (asked.arguments or {})[1] or {}
+  if not about.sizes then return go() end
+  local question = { command = 'loopsmith.sizes', arguments = { { uri = about.uri, ['function'] = about['function'], sizes = about.sizes } } }
+  with_answers(client, buffer, question, go)
 end
 -- Finds the code action at the cursor with this command, and asks its questions.
 local function act_with_answers(name, missing)
@@ -290,7 +303,7 @@ local function act_with_answers(name, missing)
     local found
     for _, one in ipairs(actions or {}) do if type(one.command) == 'table' and one.command.command == name then found = one.command end end
     if not found then return vim.notify('loopsmith: ' .. missing, vim.log.levels.WARN) end
-    with_answers(client, buffer, found)
+    with_sizes(client, buffer, found, function() with_answers(client, buffer, found) end)
   end, buffer)
 end
 --- The same, after asking for the number of trials, the time and the target.
@@ -352,6 +365,10 @@ function M.setup(user)
   end
   vim.lsp.commands['loopsmith.showHistory'] = function(lens) M.history(lens.arguments[1]) end
   vim.lsp.commands['loopsmith.showComparison'] = function(lens) M.compare(lens.arguments[1]) end
+  vim.lsp.commands['loopsmith.sizes'] = function(lens, context) with_answers(vim.lsp.get_client_by_id(context.client_id), context.bufnr, lens) end
+  for _, name in ipairs({ 'tune', 'run', 'bench', 'verify', 'interpret' }) do
+    vim.lsp.commands['loopsmith.' .. name] = function(lens, context) with_sizes(vim.lsp.get_client_by_id(context.client_id), context.bufnr, lens) end
+  end
   vim.lsp.commands['loopsmith.split'] = function(action, context) with_answers(vim.lsp.get_client_by_id(context.client_id), context.bufnr, action) end
   vim.api.nvim_create_user_command('LoopsmithIR', function(call) M.show_ir(call.args) end, {
     nargs = '?',
