@@ -134,16 +134,28 @@ auto names_text(const std::vector<Part>& parts, size_t room, std::vector<Hint::L
   return text;
 }
 
-/// Loops and blocks that a step made without binding variables to them: "ax0:8 ax1:32", "C_init".
-auto unnamed_of(const schedule::Schedule* before, const IRModule& program, const schedule::Schedule& after) -> std::vector<const schedule::Place*> {
+/// A place as a person sees it: `ax0`, parallel, 8 iterations.
+auto look_of(const schedule::Place& place) -> std::string {
+  return place.is_loop() ? fmt::format("{}:{}{}", place.name().view(), schedule::extent_text(place.loop->extent), loop_kind_behind(" ", *place.loop)) : place.name().str();
+}
+
+/// Loops and blocks that a step made without binding variables to them: "ax0:8 ax1:32", "C_init". `is_by_look`: a step on stages makes the primitives behind
+/// it anew, with places that look as before; those are not new.
+auto unnamed_of(const schedule::Schedule* before, const IRModule& program, const schedule::Schedule& after, bool is_by_look) -> std::vector<const schedule::Place*> {
   const schedule::FuncState* now = after.state().func(after.func_working_on());
   std::optional<schedule::Schedule> plain;
   if (before == nullptr && program) { before = &plain.emplace(program, 1); }
   const schedule::FuncState* then = before != nullptr ? before->state().func(after.func_working_on()) : nullptr;
   std::vector<const schedule::Place*> made;
   if (now == nullptr || then == nullptr) { return made; }
+  std::vector<std::string> gone;
+  for (const schedule::Place& place : then->places()) {
+    if (is_by_look && place.parent >= 0 && now->find(place.id) == nullptr) { gone.push_back(look_of(place)); }
+  }
   for (const schedule::Place& place : now->places()) {
-    if (place.parent >= 0 && then->find(place.id) == nullptr) { made.push_back(&place); }
+    if (place.parent < 0 || then->find(place.id) != nullptr) { continue; }
+    auto same = is_by_look ? std::find(gone.begin(), gone.end(), look_of(place)) : gone.end();
+    if (same == gone.end()) { made.push_back(&place); } else { gone.erase(same); }
   }
   return made;
 }
@@ -290,7 +302,7 @@ auto part_of_unnamed(const schedule::Place& place, std::string& tooltip) -> Part
 /// The hints of one schedule, step by step. Caches memory and estimate of the newest state, because the next step usually begins there.
 class StepHints {
  public:
-  StepHints(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule) : snapshot_(snapshot), schedule_(schedule), run_(*schedule.run), core_(cost::core_for(schedule.target)) {}
+  StepHints(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule) : snapshot_(snapshot), schedule_(schedule), run_(*schedule.run), core_(cost::core_for(schedule.target)), has_stages_(schedule.form.made != nullptr && syntax::makes_stages(*schedule.form.made)) {}
 
   /// None: the step did not run, or has no hint.
   auto hint(size_t index, Span statement) -> std::optional<Hint> {
@@ -310,7 +322,7 @@ class StepHints {
     // The statement that makes the schedule may create a new, equal program; it has no effects.
     if (step.primitives > 0 && function && before && !function.same_as(before)) {
       // For a statement without variables, show the loops and blocks that it made.
-      for (const schedule::Place* place : step.named.empty() ? unnamed_of(previous, run_.program, after) : std::vector<const schedule::Place*>()) { parts.push_back(part_of_unnamed(*place, tooltip)); }
+      for (const schedule::Place* place : step.named.empty() ? unnamed_of(previous, run_.program, after, has_stages_) : std::vector<const schedule::Place*>()) { parts.push_back(part_of_unnamed(*place, tooltip)); }
       effects = effects_of(before, function, previous, after, tooltip);
     }
     std::vector<Hint::Link> links;
@@ -368,6 +380,7 @@ class StepHints {
   const script::FileSchedule& schedule_;
   const script::ScheduleRun& run_;
   cost::CoreModel core_;
+  bool has_stages_;
   const schedule::Schedule* estimated_state_ = nullptr;
   std::optional<double> estimate_;                 // of `estimated_state_`
   std::pair<PrimFunc, Memory> measured_;           // the memory of the last function

@@ -20,6 +20,7 @@
 #include "lsp/features/lenses.h"
 #include "lsp/features/names.h"
 #include "lsp/features/refusal_reason.h"
+#include "lsp/features/stage_steps.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/words.h"
 #include "schedule/block_classes.h"
@@ -616,6 +617,23 @@ auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script
   return info;
 }
 
+/// The hover on a tensor that is a stage, and on an axis without a loop of its own.
+auto hover_stage_value(const Snapshot& snapshot, uint32_t at, const Cursor& cursor, const script::FileSchedule& schedule, const Machine& whole_machine) -> std::optional<HoverInfo> {
+  auto value = stage_value_at(snapshot, at);
+  if (!value) { return std::nullopt; }
+  HoverInfo info{cursor.name_span, value->title, {}};
+  for (std::string& fact : value->facts) { info.facts.push_back({"stage", std::move(fact)}); }
+  size_t index = step_at(*schedule.run, cursor.at.begin);
+  const schedule::Schedule* state = value->block && index != no_step ? state_at(*schedule.run, index, true) : nullptr;
+  auto place = state != nullptr ? state->get(*value->block) : Result<const schedule::Place*>(nullptr);
+  PrimFunc function = state != nullptr ? state->module()->find(state->func_working_on()) : PrimFunc();
+  if (state == nullptr || !place.ok() || !(*place)->is_block() || !function) { return info; }
+  HoverInfo block = describe_block(function, *(*place)->block(), cursor.name_span, is_gpu_target(schedule.target) ? Machine() : whole_machine);
+  info.facts.push_back({"stage", block.title});
+  info.facts.insert(info.facts.end(), std::make_move_iterator(block.facts.begin()), std::make_move_iterator(block.facts.end()));
+  return info;
+}
+
 /// The number of lists of `n` factors with this product whose last factor is at most `most` (-1: no limit).
 auto factorizations(int64_t product, int64_t n, int64_t most) -> int64_t {
   if (n <= 1) { return n == 1 && (most < 0 || product <= most) ? 1 : 0; }
@@ -708,6 +726,44 @@ auto hover_helper(const Snapshot& snapshot, const Cursor& cursor) -> std::option
   return std::nullopt;
 }
 
+/// The facts of the hint behind the statement of a step: loops, memory, guards and the estimate.
+void add_effects(const Snapshot& snapshot, const script::Step& step, std::vector<Fact>& out) {
+  Span statement = snapshot.resolve(step.where).value_or(Span{});
+  for (const Hint& hint : inlay_hints(snapshot, statement)) {
+    if (hint.offset != statement.end) { continue; }
+    std::string_view rest = hint.tooltip;
+    while (!rest.empty()) {
+      size_t end = std::min(rest.find('\n'), rest.size());
+      out.push_back({"effect", std::string(rest.substr(0, end))});
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+}
+
+/// The fact that a step changed lines of the program, or none. Vectorizing a loop a second time makes a new node but the same program.
+auto changed_lines(const script::ScheduleRun& run, size_t index) -> Fact {
+  IRModule before = index == 0 ? run.program : run.steps[index - 1].after ? run.steps[index - 1].after->module() : run.program;
+  DiffCount count = count_diff(diff_lines(print_script(before), print_script(run.steps[index].after->module())));
+  return {"effect", count.removed + count.added == 0 ? "here: it changed nothing" : fmt::format("here: {} of the program became {}", count_text(static_cast<int64_t>(count.removed), "line"), count.added)};
+}
+
+/// For `split` in `s[C].split(...)`: the same for a step on a stage.
+auto hover_stage_step(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule, const syntax::AttributeExpr& attribute) -> std::optional<HoverInfo> {
+  const StageStep* row = find_stage_step(attribute.attr.name.view());
+  const auto* subscript = attribute.object->as<syntax::SubscriptExpr>();
+  const auto* owner = subscript != nullptr ? subscript->object->as<syntax::NameExpr>() : attribute.object->as<syntax::NameExpr>();
+  if (row == nullptr || owner == nullptr || owner->name != schedule.form.variable) { return std::nullopt; }
+  HoverInfo info{span_of(snapshot, attribute, attribute.attr.span), fmt::format("`{}`", row->usage), {{"help", row->help}}};
+  size_t index = schedule.run != nullptr ? step_at(*schedule.run, cursor.at.begin) : no_step;
+  if (index == no_step || row->name == "op") { return info; }
+  const script::Step& step = schedule.run->steps[index];
+  if (step.state == script::StepState::Failed) { info.facts.push_back({"effect", "here it failed: " + (step.diagnostics.empty() ? std::string("see its error") : step.diagnostics.front().message())}); }
+  if (step.state != script::StepState::Done || step.after == nullptr) { return info; }
+  info.facts.push_back(changed_lines(*schedule.run, index));
+  add_effects(snapshot, step, info.facts);
+  return info;
+}
+
 /// For `split` in `sch.split(...)`: its general effect, and the effect of this call.
 auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::optional<HoverInfo> {
   const script::FileSchedule* schedule = schedule_of(snapshot, cursor);
@@ -715,6 +771,7 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
   for (const syntax::Node* node : cursor.nodes) {
     const auto* attribute = node->as<syntax::AttributeExpr>();
     if (attribute == nullptr || cursor.at.begin < attribute->attr.span.begin || cursor.at.begin > attribute->attr.span.end) { continue; }
+    if (is_of_stages(snapshot, snapshot.resolve(cursor.at).value_or(Span{}).begin)) { return hover_stage_step(snapshot, cursor, *schedule, *attribute); }
     const schedule::Primitive* row = schedule::find_primitive(attribute->attr.name.view());
     if (row == nullptr) {
       const auto* object = attribute->object->as<syntax::NameExpr>();
@@ -749,24 +806,9 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
     if (before.same_as(step.after->module())) {
       info.facts.push_back({"effect", row->is_pure ? "here: it only looks, and changes nothing" : "here: it changed nothing"});
     } else {
-      std::string then = print_script(before);
-      std::string now = print_script(step.after->module());
-      DiffCount count = count_diff(diff_lines(then, now));
-      // Vectorizing a loop a second time makes a new node but the same program.
-      info.facts.push_back({"effect", count.removed + count.added == 0 ? "here: it changed nothing"
-                                                                       : fmt::format("here: {} of the program became {}", count_text(static_cast<int64_t>(count.removed), "line"), count.added)});
+      info.facts.push_back(changed_lines(*schedule->run, index));
     }
-    // The same facts as in the hint behind the statement: loops, memory, guards and the estimate.
-    Span statement = snapshot.resolve(step.where).value_or(Span{});
-    for (const Hint& hint : inlay_hints(snapshot, statement)) {
-      if (hint.offset != statement.end) { continue; }
-      std::string_view rest = hint.tooltip;
-      while (!rest.empty()) {
-        size_t end = std::min(rest.find('\n'), rest.size());
-        info.facts.push_back({"effect", std::string(rest.substr(0, end))});
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-      }
-    }
+    add_effects(snapshot, step, info.facts);
     return info;
   }
   return std::nullopt;
@@ -876,6 +918,7 @@ auto hover(const Snapshot& snapshot, uint32_t at, const Machine& machine) -> std
   if (const script::FileSchedule* schedule = schedule_of(snapshot, *cursor)) {
     if (auto name = hover_schedule_name(snapshot, *cursor, *schedule)) { return name; }
     auto info = hover_schedule(snapshot, *cursor, *schedule, machine);
+    if (!info) { info = hover_stage_value(snapshot, at, *cursor, *schedule, machine); }
     return info ? info : hover_word(snapshot, at);
   }
   auto info = hover_program(snapshot, *cursor, machine);

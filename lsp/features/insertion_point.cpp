@@ -98,8 +98,12 @@ auto InsertionPoint::name_of(const schedule::Place& place) const -> std::string 
 auto InsertionPoint::is_taken(std::string_view name) const -> bool { return std::find(taken.begin(), taken.end(), name) != taken.end(); }
 
 auto point_after(const Snapshot& snapshot, const script::FileSchedule& schedule, size_t index) -> std::optional<InsertionPoint> {
+  return takes_statements(schedule) ? point_behind(snapshot, schedule, index) : std::nullopt;
+}
+
+auto point_behind(const Snapshot& snapshot, const script::FileSchedule& schedule, size_t index) -> std::optional<InsertionPoint> {
   const script::ScheduleRun& run = *schedule.run;
-  if (index >= run.steps.size() || run.steps[index].after == nullptr || !takes_statements(schedule)) { return std::nullopt; }
+  if (index >= run.steps.size() || run.steps[index].after == nullptr) { return std::nullopt; }
   auto span = snapshot.resolve(run.steps[index].where);
   if (!span) { return std::nullopt; }
   // A comment behind the statement stays with it.

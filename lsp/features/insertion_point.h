@@ -35,6 +35,8 @@ struct InsertionPoint {
 
 /// Behind step `index` of a schedule. None: the step did not run.
 [[nodiscard]] auto point_after(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, size_t index) -> std::optional<InsertionPoint>;
+/// The same for a schedule of stages too, whose statements are steps on them (stage_steps.h).
+[[nodiscard]] auto point_behind(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, size_t index) -> std::optional<InsertionPoint>;
 /// For the program at an offset: the end of its last schedule, or a new schedule that is inserted with the statement. None:
 /// no program is there, or its schedule does not run to its end.
 [[nodiscard]] auto point_for_program(const workspace::Snapshot& snapshot, Origin at) -> std::optional<InsertionPoint>;

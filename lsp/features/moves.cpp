@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "lsp/features/names.h"
 #include "lsp/features/insertion_point.h"
+#include "lsp/features/stage_steps.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/tiling.h"
 #include "schedule/moves.h"
@@ -181,6 +182,7 @@ void note_broken_step(const Snapshot& snapshot, OfferedMove& move) {
 }
 
 auto moves_offered(const Snapshot& snapshot, uint32_t at, Refusals refusals, Deadline until) -> std::vector<OfferedMove> {
+  if (is_of_stages(snapshot, at)) { return stage_steps_offered(snapshot, at, until); }
   auto focus = focus_at(snapshot, at);
   auto found = focus ? focus->point.schedule.state().find(focus->id) : schedule::State::Found{};
   return found ? offer(focus->point, *found.func, *found.place, {refusals, until}) : std::vector<OfferedMove>();

@@ -8,6 +8,7 @@
 #include "frontend/lowerer.h"
 #include "frontend/objects.h"
 #include "ir/ops.h"
+#include "script/te/axis_steps.h"
 #include "script/te/change.h"
 #include "support/codes.h"
 #include "support/reasons.h"
@@ -80,39 +81,6 @@ auto to_factor(const Call& call, const eval::Argument& argument) -> std::optiona
 }
 
 // ---- steps on axes -------------------------------------------------------------------------------------------------
-
-// The stages that are computed at an axis are computed at the one that takes its place.
-void move_attached(Stages& stages, size_t from, size_t to) {
-  for (Stage& other : stages.stages) {
-    if (other.place == Stage::Place::At && other.at_axis == from) { other.at_axis = to; }
-  }
-}
-
-// Replaces an axis by an outer and an inner one. A stage that is computed at the axis is computed at the inner one then, as in TVM.
-auto split_axis(Stages& stages, size_t axis, int64_t factor, bool is_by_parts, Origin call) -> std::pair<size_t, size_t> {
-  const Axis parent = stages.axes[axis];
-  Expr extent = parent.iter.dom.extent;
-  Expr given = int_imm(factor, extent.dtype()), rest = frontend::simplified(floordiv(extent + int_imm(factor - 1, extent.dtype()), given));
-  std::string name = parent.iter.var->name.str();
-  size_t outer = stages.add_axis(make_axis(name + ".outer", is_by_parts ? given : rest, parent.iter.kind, call), parent.stage, parent.is_reduction);
-  size_t inner = stages.add_axis(make_axis(name + ".inner", is_by_parts ? rest : given, parent.iter.kind, call), parent.stage, parent.is_reduction);
-  Stage& stage = stages.stages[parent.stage];
-  auto at = std::find(stage.leaves.begin(), stage.leaves.end(), axis);
-  *at = outer;
-  stage.leaves.insert(at + 1, inner);
-  move_attached(stages, axis, inner);
-  stage.steps.push_back({.kind = AxisStep::Kind::Split, .inputs = {axis}, .outputs = {outer, inner}, .factor = factor, .is_by_parts = is_by_parts, .primitive = {}, .values = {}, .call = call});
-  return {outer, inner};
-}
-
-void reorder_axes(Stages& stages, size_t in, const std::vector<size_t>& axes, Origin call) {
-  Stage& stage = stages.stages[in];
-  std::vector<size_t> places;
-  for (size_t axis : axes) { places.push_back(static_cast<size_t>(std::find(stage.leaves.begin(), stage.leaves.end(), axis) - stage.leaves.begin())); }
-  std::sort(places.begin(), places.end());
-  for (size_t k = 0; k < axes.size(); ++k) { stage.leaves[places[k]] = axes[k]; }
-  stage.steps.push_back({.kind = AxisStep::Kind::Reorder, .inputs = axes, .outputs = {}, .factor = {}, .primitive = {}, .values = {}, .call = call});
-}
 
 // A stage that is computed at an axis would lose its place. False: reported.
 auto is_free(const Call& call, const std::vector<size_t>& axes) -> bool {
@@ -202,24 +170,7 @@ auto fuse(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Va
   // A stage that is computed at the innermost of the axes is computed at the fused one then, as in TVM.
   if (!is_free(call, {axes->begin(), axes->end() - 1})) { return eval::Value::error(); }
   size_t fused = 0;
-  bool is_done = call.change([&](Stages& s) {
-    Expr extent = int_imm(1);
-    bool is_reduction = false;
-    std::string name;
-    for (size_t axis : *axes) {
-      Expr more = s.axes[axis].iter.dom.extent;
-      extent = match_types(extent, more) ? frontend::simplified(extent * more) : more;
-      is_reduction |= s.axes[axis].is_reduction;
-      name += axis_name(s, axis) + ".";
-    }
-    fused = s.add_axis(make_axis(name + "fused", extent, is_reduction ? IterKind::Reduction : IterKind::Spatial, call.where), call.self.stage, is_reduction);
-    auto& now = s.stages[call.self.stage].leaves;
-    auto at = std::find(now.begin(), now.end(), axes->front());
-    *at = fused;
-    now.erase(at + 1, at + static_cast<std::ptrdiff_t>(axes->size()));
-    move_attached(s, axes->back(), fused);
-    s.stages[call.self.stage].steps.push_back({.kind = AxisStep::Kind::Fuse, .inputs = *axes, .outputs = {fused}, .factor = {}, .primitive = {}, .values = {}, .call = located(call.schedule(), call.where)});
-  });
+  bool is_done = call.change([&](Stages& s) { fused = fuse_axes(s, *axes, located(call.schedule(), call.where)); });
   return is_done ? axis_value(call.stages(), fused) : eval::Value::error();
 }
 
@@ -240,9 +191,7 @@ auto mark(const Call& call, const eval::Argument& axis, std::string primitive, s
   if (!call.has_loops()) { return eval::Value::error(); }
   auto found = to_axis(call.evaluator, call.schedule(), call.step, call.self.stage, axis);
   if (!found) { return call.failed(reported); }
-  bool is_done = call.change([&](Stages& s) {
-    s.stages[call.self.stage].steps.push_back({.kind = AxisStep::Kind::Mark, .inputs = {*found}, .outputs = {}, .factor = {}, .primitive = std::move(primitive), .values = std::move(values), .call = located(call.schedule(), call.where)});
-  });
+  bool is_done = call.change([&](Stages& s) { mark_axis(s, *found, std::move(primitive), std::move(values), located(call.schedule(), call.where)); });
   return is_done ? eval::Value() : eval::Value::error();
 }
 
@@ -304,18 +253,6 @@ auto tensorize(Evaluator& e, const eval::Value& self, const Arguments& a) -> eva
 
 // ---- places --------------------------------------------------------------------------------------------------------
 
-// True where a stage reads another, directly or through others.
-auto reads(const Stages& stages, size_t reader, size_t stage) -> bool {
-  std::vector<size_t> found{reader};
-  for (size_t i = 0; i < found.size(); ++i) {
-    for (size_t input : stages.stages[found[i]].inputs) {
-      if (input == stage) { return true; }
-      if (std::find(found.begin(), found.end(), input) == found.end()) { found.push_back(input); }
-    }
-  }
-  return false;
-}
-
 auto compute_at(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
   Call call(e, self, "compute_at", a);
   size_t reported = e.diagnostics.size();
@@ -335,12 +272,7 @@ auto compute_at(Evaluator& e, const eval::Value& self, const Arguments& a) -> ev
   if (!reads(call.stages(), parent->stage, call.self.stage)) { return call.refuse(because(Why::StageDoesNotRead).arg("stage", consumer.name.view()), "name a stage that reads it"); }
   auto axis = to_axis(e, call.schedule(), "compute_at", parent->stage, call.bound.values[1]);
   if (!axis) { return call.failed(reported); }
-  bool is_done = call.change([&](Stages& s) {
-    Stage& own = s.stages[call.self.stage];
-    own.place = Stage::Place::At;
-    own.at_axis = *axis;
-    own.placed = located(call.schedule(), call.where);
-  });
+  bool is_done = call.change([&](Stages& s) { place_at(s, call.self.stage, *axis, located(call.schedule(), call.where)); });
   return is_done ? self : eval::Value::error();
 }
 

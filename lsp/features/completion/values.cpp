@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "lsp/features/stage_steps.h"
 #include "script/run.h"
 #include "script/te/objects.h"
 #include "support/text.h"
@@ -38,27 +39,9 @@ auto owner_at(std::string_view text, uint32_t prefix_begin) -> std::optional<Own
   return out;
 }
 
-// The effect of a method of a stage, in a few words.
-constexpr std::pair<std::string_view, const char*> help_of_stages[] = {
-    {"split", "an axis as an outer and an inner one: `factor=`, the extent of the inner one, or `nparts=`"},
-    {"tile", "two axes split, and the inner ones together"},
-    {"fuse", "adjacent axes as one"},
-    {"reorder", "the axes in this order"},
-    {"parallel", "the iterations of an axis on several cores"},
-    {"vectorize", "the iterations of an axis as vectors"},
-    {"unroll", "the iterations of an axis written out"},
-    {"bind", "an axis bound to threads: `te.thread_axis(\"threadIdx.x\")`"},
-    {"compute_at", "computes the stage inside an axis of a stage that reads it"},
-    {"compute_inline", "computes the stage where it is read"},
-    {"compute_root", "computes the stage by itself"},
-    {"storage_align", "the rows of the buffer begin at multiples"},
-    {"set_scope", "the memory of the buffer"},
-    {"op", "the operation: its axes are `op.axis` and `op.reduce_axis`"},
-};
-
 auto help_of(std::string_view name) -> std::string {
-  const auto* found = std::find_if(std::begin(help_of_stages), std::end(help_of_stages), [&](const auto& row) { return row.first == name; });
-  return found == std::end(help_of_stages) ? std::string() : found->second;
+  const StageStep* step = find_stage_step(name);
+  return step != nullptr ? step->help : "";
 }
 
 }  // namespace
