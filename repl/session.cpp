@@ -306,6 +306,22 @@ auto Session::begun_with_schedule(const schedule::Schedule& schedule) const -> e
   return frame;
 }
 
+namespace {
+
+/// The variables at the end of a schedule of tensor expressions, `s` among them, which is `sch` too; none: the schedule has no stages.
+auto frame_of_stages(const script::FileSchedule& named) -> std::optional<eval::Frame> {
+  const script::ScheduleRun& run = *named.run;
+  if (run.frames.empty() || !run.frames.back().scope) { return std::nullopt; }
+  eval::Frame frame = run.frames.back().snapshot();
+  const eval::Value* value = frame.scope->find_here(named.form.variable);
+  const auto* object = value != nullptr ? value->as<script::ScheduleObject>() : nullptr;
+  if (object == nullptr || !object->stages) { return std::nullopt; }
+  frame.scope->set(sch_name, eval::Value(*value));
+  return frame;
+}
+
+}  // namespace
+
 void Session::add_steps_of(const script::FileSchedule& named) {
   const script::ScheduleRun& run = *named.run;
   // A function of Python has no schedule before it makes one; and `sch` may be another of the schedules that it makes.
@@ -316,9 +332,12 @@ void Session::add_steps_of(const script::FileSchedule& named) {
   auto first = static_cast<size_t>(std::find_if(run.frames.begin(), run.frames.end(), is_own) - run.frames.begin());
   if (first == run.frames.size()) {
     // The function's schedule has another name than `sch`: all of it is one step, with the variables at its end.
-    eval::Frame frame = begun_with_schedule(*run.result);
+    std::optional<eval::Frame> of_stages = frame_of_stages(named);
+    eval::Frame frame = of_stages ? *std::move(of_stages) : begun_with_schedule(*run.result);
     for (const script::Step& step : run.steps) {
-      for (const script::Step::Named& n : step.named) { frame.scope->set(n.name, script::from_schedule(n.variable)); }
+      for (const script::Step::Named& n : step.named) {
+        if (frame.scope->find_here(n.name) == nullptr) { frame.scope->set(n.name, script::from_schedule(n.variable)); }
+      }
     }
     add_step("(schedule " + named.name.str() + ")", std::move(frame), true);
     steps_.back().is_whole = true;

@@ -180,7 +180,9 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
   };
   Ran ran = run_statements(frame, script.document, {.number = position_ + 1, .output = [this](std::string_view text) { print(text); }, .show_value = show_value});
   if (ran.unknown_at) {
-    complain(fmt::format("`{}` is not available in the REPL; nothing was done\n", brief(source_of(script.document, *ran.unknown_at))));
+    const std::string unknown = brief(source_of(script.document, *ran.unknown_at));
+    const bool is_schedule = schedules().find(Name(unknown)) != nullptr;
+    complain(fmt::format("`{}` is not available in the REPL{}; nothing was done\n", unknown, is_schedule ? fmt::format(" before `:with {}`", unknown) : std::string()));
     return false;
   }
   if (has_errors(ran.diagnostics)) {
