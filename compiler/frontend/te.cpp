@@ -29,6 +29,7 @@ auto te_namespace(const Value& tir) -> Value {
   add("comm_reducer", te::comm_reducer);
   add("extern", te::extern_op);
   add("scan", te::scan);
+  add("decl_tensor_intrin", te::decl_tensor_intrin);
   add("var", te::variable);
   add("size_var", te::variable);
   add("create_prim_func", te::create_prim_func);

@@ -482,7 +482,14 @@ auto most_vscale(const std::string& target) -> int64_t {
 
 void leave_out_call(const eval::Value& callee, const syntax::Expr& written, const Arguments& arguments) {
   if (const auto* method = callee.as<PrimitiveMethod>()) { method->schedule->record.is_unknown = true; }
-  if (!callee.is_opaque()) { return; }
+  if (const auto* method = callee.as<eval::Method>()) {
+    // A step on a stage, `cfg["tile"].apply(s, C, y)`.
+    const auto* stage = method->self.as<te::StageObject>();
+    const auto* schedule = stage != nullptr ? stage->schedule.get() : method->self.as<ScheduleObject>();
+    if (schedule != nullptr) { schedule->record.is_unknown = true; }
+  } else if (!callee.is_opaque()) {
+    return;
+  }
   // Functions that check or print change nothing.
   Name name;
   if (const auto* attribute = written.as<syntax::AttributeExpr>()) { name = attribute->attr.name; }

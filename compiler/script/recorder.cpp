@@ -125,9 +125,9 @@ void Recorder::set_state(const eval::Evaluator& evaluator, const eval::Frame& fr
   step.state = flow == eval::Flow::Failed ? StepState::Failed : flow == eval::Flow::Unknown ? StepState::Unknown : StepState::Done;
   if (step.state == StepState::Done && has_errors(step.diagnostics)) { step.state = StepState::Failed; }
   if (step.state == StepState::Done && schedule_ && schedule_->record.is_unknown) { step.state = StepState::Unknown; }
-  // In functions that make their own schedule, only refusals of primitives and of knobs are reported.
-  bool is_of_knob = std::any_of(step.diagnostics.begin(), step.diagnostics.end(), [](const Diagnostic& d) { return d.code == Code::NoSuchKnob || d.code == Code::KnobRefused; });
-  bool is_refused = is_of_knob || (schedule_ && schedule_->record.is_stage_refused) || find_refused(frame, step);
+  // In functions that make their own schedule, only refusals of primitives, of steps and of knobs are reported.
+  bool is_reported = std::any_of(step.diagnostics.begin(), step.diagnostics.end(), [](const Diagnostic& d) { return d.code == Code::NoSuchKnob || d.code == Code::KnobRefused || d.code == Code::StageRefused; });
+  bool is_refused = is_reported || (schedule_ && schedule_->record.is_stage_refused) || find_refused(frame, step);
   if (is_python_ && step.state == StepState::Failed && (is_meant_to_fail_ || !is_refused)) {
     step.state = StepState::Unknown;
     if (!step.diagnostics.empty()) { step.unknown_because = std::move(step.diagnostics.front()); }

@@ -116,8 +116,18 @@ auto extern_op(Evaluator& e, const Arguments& a) -> Value {
   }
   fields.out_buffers = std::move(outs);
   fields.statement = std::move(statement);
+  fields.tag = text_of(b, 7, "");
   if (!set_depth(e, fields)) { return Value::error(); }
   return tensors_of(op);
+}
+
+auto decl_tensor_intrin(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"op"}, {"fcompute"}, {"name", false}, {"binds", false}, {"scalar_params", false}, {"default_buffer_params", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "te.decl_tensor_intrin", a, parameters, b)) { return not_bound(b); }
+  const auto* op = b.values[0].value.as<Operation>();
+  if (!op) { return wrong_type(e, b.values[0], "an operation, such as `c.op`"); }
+  return make_object<DeclaredIntrinsic>(Name(text_of(b, 2, op->name.str().c_str())));
 }
 
 auto scan(Evaluator& e, const Arguments& a) -> Value {
@@ -149,6 +159,7 @@ auto scan(Evaluator& e, const Arguments& a) -> Value {
     fields.update.push_back(update[i]->op);
     fields.state.push_back(state[i]->buffer());
   }
+  fields.tag = text_of(b, 5, "");
   fields.inputs = scan_parts(fields.init, fields.update, fields.state).inputs;
   if (!set_depth(e, fields)) { return Value::error(); }
   return tensors_of(op);

@@ -316,7 +316,7 @@ void ProgramMaker::emit_extern(const Operation& op) {
   fields.body = p.mutate(op.statement);
   fields.alloc_buffers = std::vector<Buffer>(op.allocated);
   // A hybrid function may read all of its inputs, and write all of its outputs. TVM leaves both out for `te.extern`.
-  if (std::any_of(op.attrs.begin(), op.attrs.end(), [](const auto& attr) { return attr.first == "hybrid"; })) {
+  if (op.is_hybrid) {
     std::vector<BufferRegion> reads, writes;
     for (const auto& [tensor, used] : op.in_buffers) { reads.push_back(full_region(buffers_.at(tensor.get()))); }
     for (const Buffer& output : op.outputs) { writes.push_back(full_region(buffers_.at(output.get()))); }

@@ -6,6 +6,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::frontend::te {
 
@@ -67,7 +68,9 @@ Operation::~Operation() {
   for (const Buffer& b : outputs) { table_of_operations().erase(b.get()); }
 }
 
-auto Operation::get_attribute(Evaluator&, Name attribute, Origin) const -> std::optional<Value> {
+const eval::TypeTag DeclaredIntrinsic::type_tag{"a tensor intrinsic"};
+
+auto Operation::get_attribute(Evaluator& e, Name attribute, Origin where) const -> std::optional<Value> {
   static const Name name_name("name"), axis_name("axis"), reduce_name("reduce_axis"), output_name("output"), count("num_outputs"), body_name("body");
   auto axes = [](const std::vector<IterVar>& of) {
     std::vector<Value> out;
@@ -75,9 +78,20 @@ auto Operation::get_attribute(Evaluator&, Name attribute, Origin) const -> std::
     return Value::list(std::move(out));
   };
   if (attribute == name_name) { return Value::str(name.str()); }
+  if (kind == Kind::Extern && (attribute == axis_name || attribute == reduce_name)) {
+    return e.report(error(Code::StageRefused, where).arg("step", "op." + attribute.str()).arg("stage", name.view()).arg("reason", because(Why::NoLoops).text())
+                        .remedy(is_hybrid ? "write it as serial loops around one store, or give its loops their kinds: `for i in parallel(n)`" : "apply steps to the stages that read it, or write it with `te.compute`"));
+  }
+  if (attribute == axis_name && is_hybrid) {
+    // As in TVM, all loops of a hybrid function are its axes.
+    std::vector<IterVar> all = axis;
+    all.insert(all.end(), reduce_axis.begin(), reduce_axis.end());
+    return axes(all);
+  }
   if (attribute == axis_name) { return axes(axis); }
   if (attribute == reduce_name) { return axes(reduce_axis); }
   if (attribute == output_name) { return make_object<eval::Method>(Value(this), output_name, output_of); }
+  if (static const Name tag_name("tag"); attribute == tag_name) { return Value::str(tag); }
   if (attribute == count) { return Value(static_cast<int64_t>(outputs.size())); }
   static const Name inputs_name("input_tensors");
   if (attribute == inputs_name) {

@@ -26,6 +26,8 @@ class Operation final : public eval::Object {
   std::vector<IterVar> axis, reduce_axis;
   std::vector<Expr> body;
   std::vector<std::pair<Name, Value>> attrs;
+  std::string tag;                                       // any text, for the script
+  bool is_hybrid = false;
   // Extern: buffers that `statement` uses for inputs and outputs
   std::vector<std::pair<Buffer, Buffer>> in_buffers;     // the tensor's buffer, and the statement's
   std::vector<Buffer> out_buffers;
@@ -43,7 +45,7 @@ class Operation final : public eval::Object {
 
   auto get_attribute(Evaluator&, Name attribute, Origin) const -> std::optional<Value> override;
   void attribute_names(std::vector<Name>& out) const override {
-    for (const char* n : {"name", "axis", "reduce_axis", "output", "num_outputs", "body", "input_tensors"}) { out.emplace_back(n); }
+    for (const char* n : {"name", "axis", "reduce_axis", "output", "num_outputs", "body", "input_tensors", "tag"}) { out.emplace_back(n); }
   }
   auto repr() const -> std::string override { return "<te operation " + name.str() + ">"; }
 };
@@ -92,6 +94,14 @@ struct MadeOperation {
   Ref<Operation> op;
   std::vector<Name> blocks;
 };
+/// `te.decl_tensor_intrin(...)`: an instruction that the script describes by an operation, and makes by a function.
+class DeclaredIntrinsic final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const Name name;
+  explicit DeclaredIntrinsic(Name n) : Object(&type_tag), name(n) {}
+  auto repr() const -> std::string override { return "<tensor intrinsic " + name.str() + ">"; }
+};
 /// The program of a schedule, `te.create_schedule(OPS)`.
 struct ScheduledProgram {
   IRModule module;
@@ -127,6 +137,7 @@ auto thread_axis(Evaluator& e, const Arguments& a) -> Value;
 auto comm_reducer(Evaluator& e, const Arguments& a) -> Value;     // reducers.cpp
 auto extern_op(Evaluator& e, const Arguments& a) -> Value;        // extern.cpp
 auto scan(Evaluator& e, const Arguments& a) -> Value;
+auto decl_tensor_intrin(Evaluator& e, const Arguments& a) -> Value;
 auto create_prim_func(Evaluator& e, const Arguments& a) -> Value; // program.cpp
 /// The namespace `te.hybrid` (hybrid.cpp).
 [[nodiscard]] auto namespace_hybrid() -> Value;
