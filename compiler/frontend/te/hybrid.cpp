@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "frontend/lowerer.h"
+#include "frontend/te/hybrid_nest.h"
 #include "frontend/te/tensors.h"
 #include "ir/ops.h"
 #include "support/codes.h"
@@ -132,6 +133,8 @@ class HybridFunction final : public eval::Object {
   // The parameters as names of the body. False: an argument does not fit, which was reported.
   auto bind_parameters(Evaluator& e, const Arguments& a, const eval::ScopeRef& scope, std::vector<std::pair<Ref<TensorObject>, Buffer>>& inputs) const -> bool;
   auto lower(Evaluator& e, const eval::ScopeRef& scope, std::vector<Buffer>& outputs) const -> PrimFunc;
+  // The operation of a function whose loops a schedule may change.
+  auto computed(Evaluator& e, const Arguments& a, const HybridNest& nest, const Buffer& output) const -> Value;
   // The outputs in the order of the `return`; empty: it names others, which was reported.
   auto returned(Evaluator& e, const std::vector<Buffer>& outputs) const -> std::vector<Buffer>;
 };
@@ -201,6 +204,29 @@ auto HybridFunction::returned(Evaluator& e, const std::vector<Buffer>& outputs) 
   return {};
 }
 
+auto HybridFunction::computed(Evaluator& e, const Arguments& a, const HybridNest& nest, const Buffer& output) const -> Value {
+  std::vector<Expr> body{nest.value};
+  if (!nest.reduce_axis.empty()) {
+    std::vector<Value> axes;
+    for (const IterVar& iter : nest.reduce_axis) { axes.push_back(make_object<IterVarObject>(iter)); }
+    const auto reducers = named_reducers();
+    const auto sum = std::find_if(reducers.begin(), reducers.end(), [](const auto& one) { return std::string_view(one.first) == "sum"; });
+    Value reduced = e.call(sum->second, {make_object<ExprObject>(nest.value), Value::list(std::move(axes))}, a.call);
+    const auto* given = reduced.as<ExprObject>();
+    if (!given) { return reduced; }
+    body[0] = given->expr;
+  }
+  std::vector<Buffer> outputs{make_buffer(output->name, output->dtype, output->shape, "global", a.call)};
+  Ref<Operation> op = make_object<Operation>(Operation::Kind::Compute, function->name(), std::move(outputs), a.call);
+  auto& fields = const_cast<Operation&>(*op);
+  fields.axis = nest.axis;
+  fields.reduce_axis = nest.reduce_axis;
+  fields.is_hybrid = true;
+  collect_inputs(body, fields.inputs);
+  fields.body = std::move(body);
+  return set_depth(e, fields) ? tensors_of(op) : Value::error();
+}
+
 auto HybridFunction::call(Evaluator& e, const Arguments& a) const -> std::optional<Value> {
   if (auto unfit = unfit_in(function->def->body, true)) { return refuse(e, unfit->where, unfit->what, "use `for` loops, conditions and assignments"); }
   eval::ScopeRef scope = e.new_scope(function->captured);
@@ -213,6 +239,15 @@ auto HybridFunction::call(Evaluator& e, const Arguments& a) const -> std::option
   if (!lowered) { return e.diagnostics.size() > reported ? Value::error() : e.opaque(a.call); }
   std::vector<Buffer> out = returned(e, made);
   if (out.empty()) { return Value::error(); }
+  // The program of the body has a root block for its allocations, which the block of the operation takes over.
+  const auto* root = lowered->body.as<BlockRealize>();
+  const bool has_root = root && root->block->iter_vars.empty() && root->block->name == "root";
+  const Stmt& statement = has_root ? root->block->body : lowered->body;
+  if (out.size() == 1 && (!has_root || root->block->alloc_buffers.empty())) {
+    std::vector<std::pair<Buffer, Buffer>> read;
+    for (const auto& [tensor, buffer] : inputs) { read.emplace_back(tensor->buffer(), buffer); }
+    if (auto nest = hybrid_nest(statement, out[0], read)) { return computed(e, a, *nest, out[0]); }
+  }
   std::vector<Buffer> outputs;
   for (const Buffer& one : out) { outputs.push_back(make_buffer(one->name, one->dtype, one->shape, "global", a.call)); }
   Ref<Operation> op = make_object<Operation>(Operation::Kind::Extern, function->name(), std::move(outputs), a.call);
@@ -222,15 +257,9 @@ auto HybridFunction::call(Evaluator& e, const Arguments& a) const -> std::option
     if (std::find(fields.inputs.begin(), fields.inputs.end(), tensor->op) == fields.inputs.end()) { fields.inputs.push_back(tensor->op); }
   }
   fields.out_buffers = std::move(out);
-  fields.attrs.emplace_back(Name("hybrid"), Value(true));
-  // The program of the body has a root block for its allocations, which the block of the operation takes over.
-  const auto* root = lowered->body.as<BlockRealize>();
-  if (root && root->block->iter_vars.empty() && root->block->name == "root") {
-    fields.statement = root->block->body;
-    for (const Buffer& buffer : root->block->alloc_buffers) { fields.allocated.push_back(buffer); }
-  } else {
-    fields.statement = lowered->body;
-  }
+  fields.is_hybrid = true;
+  fields.statement = statement;
+  if (has_root) { fields.allocated.assign(root->block->alloc_buffers.begin(), root->block->alloc_buffers.end()); }
   return set_depth(e, fields) ? tensors_of(op) : Value::error();
 }
 

@@ -67,6 +67,48 @@ s[D].parallel(D.op.axis[0])
   REQUIRE(text.find("D[v_i, v_j] = c[v_i, v_j] + T.float32(1.0)") != std::string::npos);
 }
 
+TEST_CASE("serial loops around one store are axes of the stage, which steps change", "[hybrid]") {
+  Session session(R"(
+@te.hybrid.script
+def matmul(a, b):
+    c = output_tensor((64, 48), "float32")
+    for i in range(64):
+        for j in range(48):
+            c[i, j] = 0.0
+            for k in range(32):
+                c[i, j] += a[i, k] * b[k, j]
+    return c
+
+
+A = te.placeholder((64, 32), name="A")
+B = te.placeholder((32, 48), name="B")
+C = matmul(A, B)
+s = te.create_schedule(C.op)
+i, j, k = s[C].op.axis
+io, ii = s[C].split(i, 4)
+s[C].reorder(io, j, k, ii)
+s[C].unroll(ii)
+s[C].parallel(io)
+)");
+  std::string text = session.text();
+  INFO(text);
+  REQUIRE(text.find("for i_0 in T.parallel(16):") != std::string::npos);
+  REQUIRE(text.find("T.unroll(4)") != std::string::npos);
+  REQUIRE(text.find("with T.block(\"matmul_update\"):") != std::string::npos);
+}
+
+TEST_CASE("loops that are no axes of the stage", "[hybrid]") {
+  // Each is one block: loops in another order than the dimensions, a recurrence, a buffer of the function alone, two outputs.
+  for (const char* body : {"    for j in range(4):\n        for i in range(4):\n            b[i, j] = a[i, j]\n", "    for i in range(4):\n        for j in range(4):\n            b[i, j] = b[i, 0] + a[i, j]\n",
+                           "    t = allocate((4,), \"float32\")\n    for i in range(4):\n        for j in range(4):\n            b[i, j] = a[i, j]\n",
+                           "    for i in range(4):\n        for j in range(3):\n            b[i, j] = a[i, j]\n", "    for i in range(4):\n        for j in range(4):\n            b[i, j] = 1.0\n            for k in range(4):\n                b[i, j] += a[i, k]\n"}) {
+    Session session("@te.hybrid.script\ndef f(a):\n    b = output_tensor((4, 4), \"float32\")\n" + std::string(body) + "    return b\n\nA = te.placeholder((4, 4), name=\"A\")\nB = f(A)\ns = te.create_schedule(B.op)\n");
+    std::string text = session.text();
+    INFO(text);
+    REQUIRE(text.find("T.writes(b[0:4, 0:4])") != std::string::npos);
+  }
+}
+
 TEST_CASE("local buffers, conditions, maths and unrolled loops", "[hybrid]") {
   Session session(R"(
 @te.hybrid.script
