@@ -90,6 +90,14 @@ auto hash_of(const std::vector<const Item*>& items) -> uint64_t {
   return out;
 }
 
+// Adds the declarations of all parts of long programs in an item.
+void add_parts(const Item& item, std::unordered_set<DeclId>& parts) {
+  if (item.head != 0) { parts.insert(item.decl); }
+  for (const Item::Member& member : item.members) {
+    if (member.item->kind == ItemKind::Part) { parts.insert(member.item->decl); } else { add_parts(*member.item, parts); }
+  }
+}
+
 // The position of the name of the function or class that an item declares.
 auto name_place(const Item& item) -> Origin {
   for (StmtPtr s : item.statements) {
@@ -190,15 +198,9 @@ void File::update(std::vector<ItemPtr> items) {
   }
   // Forgets the parts of removed programs. If all programs are unchanged, no part was removed.
   for (const auto& [item, entry] : old) { parts_differ = parts_differ || (entry && has_parts(*item)); }
-  std::unordered_set<DeclId> parts;
-  auto add = [&](const Item& item, auto&& self) -> void {
-    if (item.head != 0) { parts.insert(item.decl); }
-    for (const Item::Member& member : item.members) {
-      if (member.item->kind == ItemKind::Part) { parts.insert(member.item->decl); } else { self(*member.item, self); }
-    }
-  };
   if (parts_differ) {
-    for (const auto& entry : entries_) { add(*entry->result.item, add); }
+    std::unordered_set<DeclId> parts;
+    for (const auto& entry : entries_) { add_parts(*entry->result.item, parts); }
     parts_->keep_only(parts);
   }
   text_hash_ = 1;

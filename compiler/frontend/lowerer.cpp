@@ -202,6 +202,28 @@ void Lowerer::signature(const FunctionDef& def, const eval::ScopeRef& scope) {
   }
 }
 
+namespace {
+
+// The annotations of a signature, in the order of the text.
+auto annotations_of(const FunctionDef& def) -> std::vector<const syntax::Node*> {
+  std::vector<const syntax::Node*> out;
+  for (const auto* params : {&def.type_params, &def.params}) {
+    for (const Param& p : *params) {
+      if (p.annotation) { out.push_back(p.annotation); }
+    }
+  }
+  if (def.returns) { out.push_back(def.returns); }
+  return out;
+}
+
+// True if a diagnostic from index `first` on makes a program unusable. An index out of bounds does not: the program has a meaning otherwise.
+auto has_failed(const Diagnostics& diagnostics, size_t first) -> bool {
+  return std::any_of(diagnostics.begin() + static_cast<std::ptrdiff_t>(first), diagnostics.end(),
+                     [](const Diagnostic& d) { return d.severity == Severity::Error && d.code != Code::IndexOutOfBounds; });
+}
+
+}  // namespace
+
 auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFunction {
   size_t errors_before = evaluator_.diagnostics.size();
   eval::ScopeRef scope = evaluator_.new_scope(around_);
@@ -224,15 +246,7 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
     signature(def, scope);
     body(def.body, scope);
   } else {
-    std::vector<const syntax::Node*> head;
-    for (const Param& p : def.type_params) {
-      if (p.annotation) { head.push_back(p.annotation); }
-    }
-    for (const Param& p : def.params) {
-      if (p.annotation) { head.push_back(p.annotation); }
-    }
-    if (def.returns) { head.push_back(def.returns); }
-    part(def.decl, head, scope, [&] { signature(def, scope); });
+    part(def.decl, annotations_of(def), scope, [&] { signature(def, scope); });
     for (size_t i = 0; i < def.body.size();) {
       DeclId decl = def.body[i]->decl;
       std::vector<const syntax::Node*> nodes;
@@ -278,12 +292,7 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
   out.is_opaque = is_opaque_;
   out.thread_word = thread_word_;
   out.partial = complete(std::move(node), std::move(root_allocs_), evaluator_, parts_);
-  bool failed = def.has_error;
-  for (size_t i = errors_before; i < evaluator_.diagnostics.size(); ++i) {
-    const Diagnostic& d = evaluator_.diagnostics[i];
-    failed |= d.severity == Severity::Error && d.code != Code::IndexOutOfBounds;
-  }
-  if (!failed && !is_opaque_) { out.func = out.partial; }
+  if (!def.has_error && !is_opaque_ && !has_failed(evaluator_.diagnostics, errors_before)) { out.func = out.partial; }
   return out;
 }
 

@@ -66,22 +66,7 @@ class Fission {
       return split(loop->body);
     }
     switch (stmt.kind()) {
-      case NodeKind::SeqStmt: {
-        std::vector<Stmt> out, together;
-        auto close = [&] {
-          if (!together.empty()) { out.push_back(split(seq(std::exchange(together, {})))); }
-        };
-        for (const Stmt& s : stmt.as<SeqStmt>()->seq) {
-          if (waits(s)) {
-            close();
-            out.push_back(split(s));
-          } else {
-            together.push_back(s);
-          }
-        }
-        close();
-        return seq(std::move(out), stmt.origin());
-      }
+      case NodeKind::SeqStmt: return sequence(*stmt.as<SeqStmt>());
       case NodeKind::For: {
         const auto& n = *stmt.as<For>();
         return serial(n.var, {}, n.min, n.extent, n.body, n.origin, n.annotations, n.id);
@@ -109,19 +94,7 @@ class Fission {
         const auto& n = *stmt.as<AssertStmt>();
         return seq({for_all(make<AssertStmt>(n.condition, n.message, no_op(), n.origin)), split(n.body)}, n.origin);
       }
-      case NodeKind::Allocate: {
-        const auto& n = *stmt.as<Allocate>();
-        bool is_shared = n.data->pointer && is_shared_memory(n.data->pointer->scope.view());
-        Expr elements = product_of(n.extents);
-        if (!is_uniform(elements)) { return fail(fmt::format("the buffer `{}`", n.data->name.str()), "its threads may disagree on its size", n.origin); }
-        if (is_shared) { return make<Allocate>(n.data, n.dtype, n.extents, n.condition, split(n.body), n.annotations, n.origin); }
-        auto of_all = known_product(Array<Expr>{block_.count(), elements});
-        if (!of_all || *of_all > std::numeric_limits<int32_t>::max()) {
-          return fail(fmt::format("the buffer `{}`", n.data->name.str()), "its elements for all threads of a block are more than an int32 counts", n.origin);
-        }
-        own_[n.data.get()] = {elements, n.dtype.element_bytes() * n.dtype.lanes};
-        return make<Allocate>(n.data, n.dtype, Array<Expr>{mul(block_.count(), elements)}, n.condition, split(n.body), n.annotations, n.origin);
-      }
+      case NodeKind::Allocate: return allocation(*stmt.as<Allocate>());
       case NodeKind::AllocateConst: {
         const auto& n = *stmt.as<AllocateConst>();
         return make<AllocateConst>(n.data, n.dtype, n.extents, n.bytes, split(n.body), n.annotations, n.origin);
@@ -137,6 +110,36 @@ class Fission {
       case NodeKind::Evaluate: return fail("a reduction across threads", "it has no combiner, or the indices of its threads are not known there", stmt.origin());
       default: return fail("a statement with a barrier inside", "it cannot be executed by all threads at once", stmt.origin());
     }
+  }
+
+  /// Statements between two barriers stay together, in one loop over the threads.
+  auto sequence(const SeqStmt& n) -> Stmt {
+    std::vector<Stmt> out, together;
+    auto close = [&] {
+      if (!together.empty()) { out.push_back(split(seq(std::exchange(together, {})))); }
+    };
+    for (const Stmt& s : n.seq) {
+      if (waits(s)) {
+        close();
+        out.push_back(split(s));
+      } else {
+        together.push_back(s);
+      }
+    }
+    close();
+    return seq(std::move(out), n.origin);
+  }
+  /// A buffer of a thread gets elements for all threads.
+  auto allocation(const Allocate& n) -> Stmt {
+    Expr elements = product_of(n.extents);
+    if (!is_uniform(elements)) { return fail(fmt::format("the buffer `{}`", n.data->name.str()), "its threads may disagree on its size", n.origin); }
+    if (n.data->pointer && is_shared_memory(n.data->pointer->scope.view())) { return make<Allocate>(n.data, n.dtype, n.extents, n.condition, split(n.body), n.annotations, n.origin); }
+    auto of_all = known_product(Array<Expr>{block_.count(), elements});
+    if (!of_all || *of_all > std::numeric_limits<int32_t>::max()) {
+      return fail(fmt::format("the buffer `{}`", n.data->name.str()), "its elements for all threads of a block are more than an int32 counts", n.origin);
+    }
+    own_[n.data.get()] = {elements, n.dtype.element_bytes() * n.dtype.lanes};
+    return make<Allocate>(n.data, n.dtype, Array<Expr>{mul(block_.count(), elements)}, n.condition, split(n.body), n.annotations, n.origin);
   }
 
   void bind(const ThreadLoop& loop) {

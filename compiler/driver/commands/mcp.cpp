@@ -140,8 +140,8 @@ struct Command {
   Clock::duration limit = quick_limit;
 };
 
-/// Makes the command line of a call; an error sentence if the arguments are wrong.
-auto command_of(const std::string& name, const Json& arguments) -> std::variant<Command, std::string> {
+/// Checks the arguments of a call against the tool's schema. Returns a sentence on the first mistake; empty: there is none.
+auto mistake_in(const std::string& name, const Json& arguments) -> std::string {
   const Json* schema = nullptr;
   for (const Json& one : all_tools()) {
     if (one["name"] == name) { schema = &one["inputSchema"]["properties"]; }
@@ -159,11 +159,49 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
     bool is_in = value >= range.value("minimum", Json(value)) && value <= range.value("maximum", Json(value)) && (!range.contains("exclusiveMinimum") || value > range["exclusiveMinimum"]);
     if (!is_in) {
       std::string from = range.contains("minimum") ? "from " + range["minimum"].dump() + " on" : "above " + range["exclusiveMinimum"].dump();
-      return fmt::format("`{}` is a number {}, {} at most; {} is none", key, from, range["maximum"].dump(), value.dump());
+      return fmt::format("`{}` is a number {}, {} at most, not {}", key, from, range["maximum"].dump(), value.dump());
     }
   }
+  return {};
+}
+
+/// The strings of an argument that is a list; empty: the call does not have it.
+auto list_of(const Json& arguments, const char* key) -> std::vector<std::string> {
+  return arguments.contains(key) ? arguments[key].get<std::vector<std::string>>() : std::vector<std::string>();
+}
+
+/// Adds the steps of `schedule` or `hint`, and the REPL commands that show their result. Returns a sentence on the first mistake; empty: there is none.
+auto add_steps(bool is_hint, const Json& arguments, std::vector<std::string>& out) -> std::string {
+  auto add = [&](std::initializer_list<std::string> words) { out.insert(out.end(), words); };
+  for (const std::string& step : list_of(arguments, "steps")) {
+    // Steps are script. REPL commands, which write files, read others or run a shell, are not offered here. `--step` refuses them in any form; this check
+    // reports the reason.
+    size_t first = step.find_first_not_of(" \t\n");
+    if (first == std::string::npos) { continue; }
+    if (std::string_view(":?;]").find(step[first]) != std::string_view::npos) { return fmt::format("a step is a line of script, not a command: `{}`", step); }
+    add({"--step", step + (is_hint && step.back() != ';' ? ";" : "")});
+  }
+  if (!is_hint) {
+    bool prints = !arguments.contains("print") || arguments["print"].get<bool>();
+    add({"-c", prints ? ":print" : ":loops"});
+  } else {
+    std::string about;
+    for (const std::string& one : list_of(arguments, "about")) {
+      // Only names may follow; any other text could be a command.
+      bool is_name = !one.empty() && one.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.[]-") == std::string::npos;
+      if (!is_name) { return fmt::format("`about` names primitives, loops and blocks, not `{}`", one); }
+      about += " " + one;
+    }
+    add({"-c", ":loops", "-c", ":hint" + about});
+  }
+  return {};
+}
+
+/// Makes the command line of a call; an error sentence if the arguments are wrong.
+auto command_of(const std::string& name, const Json& arguments) -> std::variant<Command, std::string> {
+  if (std::string mistake = mistake_in(name, arguments); !mistake.empty()) { return mistake; }
   auto text = [&](const char* key) { return arguments.contains(key) ? arguments[key].get<std::string>() : std::string(); };
-  auto list = [&](const char* key) { return arguments.contains(key) ? arguments[key].get<std::vector<std::string>>() : std::vector<std::string>(); };
+  auto list = [&](const char* key) { return list_of(arguments, key); };
   if (arguments.contains("path") == arguments.contains("text")) { return std::string("give `path` or `text`, one of the two"); }
   Command command;
   std::string file = arguments.contains("path") ? text("path") : "-";
@@ -179,27 +217,7 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
     add({"repl", "--color=never"});
     if (arguments.contains("function")) { add({"--function", text("function")}); }
     if (arguments.contains("with")) { add({"--with", text("with")}); }
-    for (const std::string& step : list("steps")) {
-      // Steps are script. REPL commands, which write files, read others or run a shell, are not offered here. `--step` refuses them in any form; this check
-      // reports the reason.
-      size_t first = step.find_first_not_of(" \t\n");
-      if (first == std::string::npos) { continue; }
-      if (std::string_view(":?;]").find(step[first]) != std::string_view::npos) { return fmt::format("a step is a line of script, not a command: `{}`", step); }
-      add({"--step", step + (name == "hint" && step.back() != ';' ? ";" : "")});
-    }
-    if (name == "schedule") {
-      bool prints = !arguments.contains("print") || arguments["print"].get<bool>();
-      add({"-c", prints ? ":print" : ":loops"});
-    } else {
-      std::string about;
-      for (const std::string& one : list("about")) {
-        // Only names may follow; any other text could be a command.
-        bool is_name = !one.empty() && one.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.[]-") == std::string::npos;
-        if (!is_name) { return fmt::format("`about` names primitives, loops and blocks, and `{}` is none", one); }
-        about += " " + one;
-      }
-      add({"-c", ":loops", "-c", ":hint" + about});
-    }
+    if (std::string mistake = add_steps(name == "hint", arguments, command.arguments); !mistake.empty()) { return mistake; }
     add({file});
   } else if (name == "measure") {
     if (list("schedules").empty()) { return std::string("`schedules` is empty: propose at least one"); }
@@ -287,7 +305,7 @@ auto text_result(std::string text, bool is_error) -> Json {
   return {{"content", Json::array({{{"type", "text"}, {"text", shortened(std::move(text))}}})}, {"isError", is_error}};
 }
 
-/// "a.tir:34:5: error: cannot parallel ... [loop-carried]", with notes and remedies below.
+/// "a.tir:34:5: error: cannot apply `parallel` to ... [loop-carried]", with notes and remedies below.
 auto diagnostic_text(const Json& d) -> std::string {
   std::string where = d.value("file", "");
   if (d.contains("line")) { where += fmt::format(":{}:{}", d["line"].get<int64_t>(), d.value("column", int64_t{1})); }

@@ -786,7 +786,7 @@ auto search_task(const Arguments& arguments, const Selection& selection, tune::S
   if (!is_wanted && arguments.has("--log")) { return usage_error("tune", "`--log` is for AutoTVM templates, and for tasks of the auto-scheduler with `--space ansor`"); }
   if (!is_wanted) { return {}; }
   if (!task) {
-    return fail(arguments, fmt::format("`--space ansor` needs a task of the auto-scheduler, and `{}` is none: write `task = auto_scheduler.SearchTask(func=..., args=..., target=...)`", selection.program.view()));
+    return fail(arguments, fmt::format("`--space ansor` needs a task of the auto-scheduler, and `{}` is not one: write `task = auto_scheduler.SearchTask(func=..., args=..., target=...)`", selection.program.view()));
   }
   out.search = std::make_unique<AnsorSearch>(selection, *std::move(task));
   out.log = arguments.get("--log", log_beside(arguments.positional()[0], asked.log));
@@ -797,6 +797,47 @@ auto search_task(const Arguments& arguments, const Selection& selection, tune::S
     options.seconds = 0;
   }
   return {};
+}
+
+/// Refuses options that exclude each other. Returns the exit status of a mistake.
+auto check_together(const Arguments& arguments, bool is_several, bool has_sizes) -> std::optional<int> {
+  if (!is_several && !has_sizes && (arguments.has("--weights") || arguments.has("--scheduler"))) { return usage_error("tune", "`--weights` and `--scheduler` are for several programs: name several files, or add `--all`"); }
+  if (arguments.has("--share") && !has_sizes) { return usage_error("tune", "`--share` needs `--sizes`"); }
+  if (auto percent = arguments.get("--share"); percent && !parse_number(*percent, 0, 1000)) { return usage_error("tune", "`--share` takes a number of percent from 0 to 1000, not `" + *percent + "`"); }
+  if (arguments.has("--weights") && has_sizes) { return usage_error("tune", "`--weights` and `--sizes` exclude each other"); }
+  if (arguments.has("--candidate") && (is_several || has_sizes || arguments.has("--with") || arguments.has("--space") || names_pieces(arguments))) {
+    return usage_error("tune", "`--candidate` is for one program, and is its own space");
+  }
+  if (has_sizes && (is_several || arguments.has("--with") || arguments.has("--explain-space"))) {
+    return usage_error("tune", "`--sizes` is for one program, without `--all`, `--with` and `--explain-space`");
+  }
+  return {};
+}
+
+/// Refuses a schedule that is not a space, and options that do not apply to it. Returns the exit status of a mistake.
+auto check_space(const Arguments& arguments, const Selection& selection) -> std::optional<int> {
+  if (!(selection.trace && tune::has_samples(*selection.trace))) {
+    return fail(arguments, fmt::format("`{}` has no `sch.tune()` to fill, and samples nothing: write `sch.tune()` as a statement of its own where the search is to go on, or choose numbers by `sch.sample_perfect_tile` and its like",
+                                       selection.schedule));
+  }
+  if (names_pieces(arguments)) { return usage_error("tune", "`--with` names the space, so `--rules`, `--postprocs` and `--mutators` do not apply"); }
+  if (arguments.has("--space")) { return usage_error("tune", "`--space` and `--with` exclude each other: `" + selection.schedule + "` is the space"); }
+  return {};
+}
+
+/// Prints the schedule that a search found, or inserts it into the file. Returns the exit status.
+auto offer(const Arguments& arguments, const Selection& selection, uint64_t seed, const tune::SessionResult& result, const std::vector<Cause>& causes, Reporter& reporter) -> int {
+  const std::string& path = arguments.positional()[0];
+  if (!result.found) { return fail(arguments, tune::why_nothing(result), causes_as_json(path, selection.program.str(), causes)); }
+  auto [name, text] = found_text(selection, result, arguments, seed);
+  if (!text.ok()) { return fail(arguments, text.diagnostics().front().message()); }
+  if (arguments.json()) {
+    report_done_as_json(selection, result, name, *text, causes_as_json(path, selection.program.str(), causes));
+  } else {
+    report_done(result);
+    if (!arguments.has("--insert")) { fmt::print("{}{}", *text, selection.hole ? "\n" : ""); }
+  }
+  return arguments.has("--insert") ? insert(arguments, path, selection, name, *text, reporter) : static_cast<int>(exit_done);
 }
 
 }  // namespace
@@ -812,28 +853,14 @@ auto tune(std::vector<std::string> args) -> int {
   Reporter reporter(arguments);
   const bool has_sizes = !given_sizes(arguments).empty();
   const bool is_several = arguments.positional().size() > 1 || arguments.has("--all");
-  if (!is_several && !has_sizes && (arguments.has("--weights") || arguments.has("--scheduler"))) { return usage_error("tune", "`--weights` and `--scheduler` are for several programs: name several files, or add `--all`"); }
-  if (arguments.has("--share") && !has_sizes) { return usage_error("tune", "`--share` needs `--sizes`"); }
-  if (auto percent = arguments.get("--share"); percent && !parse_number(*percent, 0, 1000)) { return usage_error("tune", "`--share` takes a number of percent from 0 to 1000, not `" + *percent + "`"); }
-  if (arguments.has("--weights") && has_sizes) { return usage_error("tune", "`--weights` and `--sizes` exclude each other"); }
-  if (arguments.has("--candidate") && (is_several || has_sizes || arguments.has("--with") || arguments.has("--space") || names_pieces(arguments))) {
-    return usage_error("tune", "`--candidate` is for one program, and is its own space");
-  }
-  if (has_sizes && (is_several || arguments.has("--with") || arguments.has("--explain-space"))) {
-    return usage_error("tune", "`--sizes` is for one program, without `--all`, `--with` and `--explain-space`");
-  }
+  if (auto status = check_together(arguments, is_several, has_sizes)) { return *status; }
   if ((is_several || has_sizes) && !arguments.has("--explain-space")) { return tune_all(arguments, std::move(options), reporter); }
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true, .until_hole = true, .takes_log = false, .only_template = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
   const bool is_space = !selection.schedule.empty() && !selection.hole;
   if (is_space && selection.space) { return tune_template(arguments, std::move(options), selection, reporter); }
-  if (is_space && !(selection.trace && tune::has_samples(*selection.trace))) {
-    return fail(arguments, fmt::format("`{}` has no `sch.tune()` to fill, and samples nothing: write `sch.tune()` as a statement of its own where the search is to go on, or choose numbers by `sch.sample_perfect_tile` and its like",
-                                       selection.schedule));
-  }
-  if (is_space && names_pieces(arguments)) { return usage_error("tune", "`--with` names the space, so `--rules`, `--postprocs` and `--mutators` do not apply"); }
-  if (is_space && arguments.has("--space")) { return usage_error("tune", "`--space` and `--with` exclude each other: `" + selection.schedule + "` is the space"); }
+  if (auto status = is_space ? check_space(arguments, selection) : std::nullopt) { return *status; }
   if (auto status = take_model(arguments, selection, reporter, options)) { return *status; }
   bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
   if (selection.hole && !is_bounded && (selection.hole->seconds > 0 || selection.hole->trials > 0)) {
@@ -875,16 +902,7 @@ auto tune(std::vector<std::string> args) -> int {
     auto line_of = [&](const std::string& trace, double seconds) { return of_task.search->line(trace, seconds); };
     if (auto status = write_log(arguments, of_task.log, selection, options, result->device, line_of, reporter)) { return *status; }
   }
-  if (!result->found) { return fail(arguments, tune::why_nothing(*result), causes_as_json(path, selection.program.str(), causes)); }
-  auto [name, text] = found_text(selection, *result, arguments, options.seed);
-  if (!text.ok()) { return fail(arguments, text.diagnostics().front().message()); }
-  if (arguments.json()) {
-    report_done_as_json(selection, *result, name, *text, causes_as_json(path, selection.program.str(), causes));
-  } else {
-    report_done(*result);
-    if (!arguments.has("--insert")) { fmt::print("{}{}", *text, selection.hole ? "\n" : ""); }
-  }
-  return arguments.has("--insert") ? insert(arguments, path, selection, name, *text, reporter) : static_cast<int>(exit_done);
+  return offer(arguments, selection, options.seed, *result, causes, reporter);
 }
 
 }  // namespace loopsmith::driver::commands

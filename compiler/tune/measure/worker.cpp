@@ -60,6 +60,8 @@ class Worker {
   [[nodiscard]] auto check_built(const IRModule& module, const Built& built, int& deciding_bits, double seconds) -> CheckReply;
   [[nodiscard]] auto reference(const IRModule& module, interp::Contents contents, const interp::Inputs& inputs, double seconds) -> Result<Reference>;
   [[nodiscard]] auto has_references(double seconds) -> bool;
+  [[nodiscard]] auto unoptimised_build(const IRModule& module) -> Result<runtime::JitModule>;
+  [[nodiscard]] auto difference_when_filled(const Built& built, const PrimFunc& func, const interp::Inputs& inputs, const interp::Inputs& expected, bool exactly) -> std::string;
   IRModule module_;
   Name function_;
   target::Target target_;
@@ -222,6 +224,28 @@ auto Worker::has_references(double seconds) -> bool {
   return true;
 }
 
+// The program without its schedule, compiled without optimisation.
+auto Worker::unoptimised_build(const IRModule& module) -> Result<runtime::JitModule> {
+  IRModule unscheduled = with_callees(module, function_);
+  LOOPSMITH_TRY(lowered, transform::lower(unscheduled));
+  codegen::CodegenOptions options;
+  options.opt_level = 0;
+  options.contract = false;
+  return runtime::JitModule::compile(lowered, target_, options, unscheduled);
+}
+
+// Results may agree only because of the former contents of the memory. Runs the program again with allocations filled with other bytes, and describes the first
+// difference; empty: there is none, or the program does not run so.
+auto Worker::difference_when_filled(const Built& built, const PrimFunc& func, const interp::Inputs& inputs, const interp::Inputs& expected, bool exactly) -> std::string {
+  codegen::CodegenOptions filled;
+  filled.fills_allocations = true;
+  auto lowered = transform::lower(built.scheduled);
+  if (!lowered.ok()) { return {}; }
+  auto code = runtime::JitModule::compile(*lowered, target_, filled, built.scheduled);
+  interp::Inputs again = interp::copy_inputs(inputs);
+  return code.ok() && run_compiled(*code, again).ok() ? differs(func, expected, again, exactly) : std::string();
+}
+
 // Compares a program with the code that was built from it.
 auto Worker::check_built(const IRModule& module, const Built& built, int& deciding_bits, double seconds) -> CheckReply {
   CheckReply reply;
@@ -232,12 +256,7 @@ auto Worker::check_built(const IRModule& module, const Built& built, int& decidi
   if (in_full && seconds > 0 && module.same_as(module_)) { in_full = has_references(seconds); }
   std::shared_ptr<runtime::JitModule> plain;
   if (!in_full) {
-    IRModule unscheduled = with_callees(module, function_);
-    auto lowered = transform::lower(unscheduled);
-    codegen::CodegenOptions options;
-    options.opt_level = 0;
-    options.contract = false;
-    auto code = lowered.ok() ? runtime::JitModule::compile(*lowered, target_, options, unscheduled) : Result<runtime::JitModule>(lowered.diagnostics());
+    auto code = unoptimised_build(module);
     if (!code.ok()) {
       reply.note = "the unscheduled program does not build: " + first_message(code.diagnostics());
       return reply;
@@ -279,19 +298,11 @@ auto Worker::check_built(const IRModule& module, const Built& built, int& decidi
     ++reply.inputs;
     reply.note = differs(func, expected, got, exactly, &deciding_bits, &reply);
     if (!reply.note.empty()) { return reply; }
-    // The results may agree only because of the former contents of the memory. A program that reads elements before it writes them has no unique result.
-    if (contents == interp::Contents::SmallIntegers) {
-      codegen::CodegenOptions filled;
-      filled.fills_allocations = true;
-      auto lowered = transform::lower(built.scheduled);
-      auto code = is_defined && lowered.ok() ? runtime::JitModule::compile(*lowered, target_, filled, built.scheduled) : Result<runtime::JitModule>(Diagnostics{});
-      interp::Inputs again = interp::copy_inputs(*inputs);
-      if (code.ok() && run_compiled(*code, again).ok()) {
-        std::string other = differs(func, expected, again, exactly);
-        if (!other.empty()) {
-          reply.note = "it reads memory that it never wrote: with other bytes there, " + other;
-          return reply;
-        }
+    // A program that reads elements before it writes them has no unique result.
+    if (contents == interp::Contents::SmallIntegers && is_defined) {
+      if (std::string other = difference_when_filled(built, func, *inputs, expected, exactly); !other.empty()) {
+        reply.note = "it reads memory that it never wrote: with other bytes there, " + other;
+        return reply;
       }
     }
     if (!in_full && contents == interp::Contents::SmallIntegers) {

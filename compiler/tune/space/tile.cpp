@@ -137,6 +137,15 @@ class TileSketch : public Sketch {
   auto move_blocks(Schedule& sch, const Point& point, const Copies& copies, const Tiles& tiles) const -> Status;
   auto vectorize_blocks(Schedule& sch, const Point& point, BlockRV block, const Copies& copies, const Tiles& tiles) const -> Status;
 
+  /// The part of an anchor's loop that a new loop counts: the loop's index, and the distance of two iterations of the part in that loop.
+  struct LoopPart { size_t loop; int64_t stride; };
+
+  // The parts of `draft`.
+  /// An access of the anchor, with its strides in the new loops.
+  static auto nest_access(const AccessFact& fact, const std::vector<LoopPart>& from) -> NestAccess;
+  /// The bytes that copies of a packed operand read and write.
+  auto packed_bytes(const Point& point, const AccessFact& fact) const -> double;
+
   auto add_knob(std::string name, int64_t choices) -> size_t {
     Knob knob{std::move(name), {}};
     for (int64_t i = 0; i < choices; ++i) { knob.choices.push_back({i}); }
@@ -340,8 +349,42 @@ auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
   LOOPSMITH_CHECK(move_blocks(sch, point, copies, tiles));
   LOOPSMITH_CHECK(vectorize_blocks(sch, point, block, copies, tiles));
   LOOPSMITH_CHECK(step(sch.call("parallel", {*tiles.tasks})));
-  // This comes last: afterwards the block is no reduction, and its loops could not be vectorized.
+  // This comes last: afterwards the block is not a reduction, and its loops could not be vectorized.
   return step(sch.call("decompose_reduction", {block, has_outer_reduction(point) ? tiles.reduction_outer.front() : tiles.reduction_inner.front()}));
+}
+
+auto TileSketch::nest_access(const AccessFact& fact, const std::vector<LoopPart>& from) -> NestAccess {
+  NestAccess access;
+  access.bytes = fact.bytes;
+  access.shape = fact.shape;
+  access.is_write = fact.is_write;
+  access.in_registers = fact.is_write;
+  for (const auto& of_dimension : fact.strides) {
+    std::vector<int64_t> strides;
+    for (auto [l, stride] : from) { strides.push_back(of_dimension[l] * stride); }
+    access.strides.push_back(std::move(strides));
+  }
+  return access;
+}
+
+auto TileSketch::packed_bytes(const Point& point, const AccessFact& fact) const -> double {
+  const bool vector_first = chosen(point, order_knob_)[0] == 1;
+  // The copy runs once per run of the loops around it.
+  double runs = 1;
+  double tile = fact.bytes;
+  for (size_t l = 0; l < anchor_.loops.size(); ++l) {
+    const std::vector<int64_t>& f = chosen(point, l);
+    int64_t inside = f.back();
+    bool moves = false;
+    for (const auto& d : fact.strides) { moves = moves || d[l] != 0; }
+    runs *= static_cast<double>(f[0]);
+    if (!anchor_.loops[l].is_reduction) {
+      bool outside = vector_first && l == vector_loop_;
+      if (outside) { runs *= static_cast<double>(f[1]); } else { inside *= f[1]; }
+    }
+    if (moves) { tile *= static_cast<double>(inside); }
+  }
+  return runs * tile * 2;
 }
 
 auto TileSketch::draft(const Point& point) const -> double {
@@ -349,7 +392,7 @@ auto TileSketch::draft(const Point& point) const -> double {
   Nest nest;
   nest.flops_per_iteration = std::max(1.0, anchor_.flops);
   nest.is_multiply_add = anchor_.is_multiply_add;
-  std::vector<std::pair<size_t, int64_t>> from;   // for each new loop: the loop from which it was split, and its stride in that loop
+  std::vector<LoopPart> from;   // for each new loop
   bool vector_first = chosen(point, order_knob_)[0] == 1;
   auto add = [&](size_t l, size_t part, NestLoop loop) {
     const std::vector<int64_t>& factors = chosen(point, l);
@@ -358,7 +401,7 @@ auto TileSketch::draft(const Point& point) const -> double {
     int64_t stride = 1;
     for (size_t i = part + 1; i < factors.size(); ++i) { stride *= factors[i]; }
     nest.loops.push_back(loop);
-    from.emplace_back(l, stride);
+    from.push_back({l, stride});
   };
   double needed = 1;
   double run = 1;
@@ -385,36 +428,11 @@ auto TileSketch::draft(const Point& point) const -> double {
 
   for (size_t a = 0; a < anchor_.accesses.size(); ++a) {
     const AccessFact& fact = anchor_.accesses[a];
-    NestAccess access;
-    access.bytes = fact.bytes;
-    access.shape = fact.shape;
-    access.is_write = fact.is_write;
-    access.in_registers = fact.is_write;
-    for (size_t d = 0; d < fact.strides.size(); ++d) {
-      std::vector<int64_t> strides;
-      for (auto [l, stride] : from) { strides.push_back(fact.strides[d][l] * stride); }
-      access.strides.push_back(std::move(strides));
-    }
+    NestAccess access = nest_access(fact, from);
     for (const Packable& packable : packable_) {
       if (packable.access != a || chosen(point, packable.knob)[0] == 0) { continue; }
       access.is_packed = true;
-      // The copy runs once per run of the loops around it.
-      double runs = 1;
-      double tile = access.bytes;
-      for (size_t l = 0; l < count; ++l) {
-        const std::vector<int64_t>& f = chosen(point, l);
-        bool reduction = anchor_.loops[l].is_reduction;
-        int64_t inside = f.back();
-        bool moves = false;
-        for (const auto& d : fact.strides) { moves = moves || d[l] != 0; }
-        runs *= static_cast<double>(f[0]);
-        if (!reduction) {
-          bool outside = vector_first && l == vector_loop_;
-          if (outside) { runs *= static_cast<double>(f[1]); } else { inside *= f[1]; }
-        }
-        if (moves) { tile *= static_cast<double>(inside); }
-      }
-      nest.extra_bytes += runs * tile * 2;
+      nest.extra_bytes += packed_bytes(point, fact);
     }
     nest.accesses.push_back(std::move(access));
   }
