@@ -11,28 +11,18 @@
 #include <tuple>
 
 #include "cost/loop_facts.h"
-#include "frontend/file.h"
 #include "interp/compare.h"
 #include "interp/interp.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "syntax/document.h"
 #include "tests/unit/catch.h"
+#include "tests/unit/cost/module_of.h"
 
 using namespace loopsmith;
 
 namespace {
 
-auto module_of(const std::string& text) -> IRModule {
-  syntax::Document document(text);
-  frontend::File file;
-  file.update(document);
-  for (size_t i = 0; i < file.size(); ++i) {
-    for (const Diagnostic& d : file.declaration(i).diagnostics) { INFO(d.message()); CHECK(d.severity != Severity::Error); }
-    if (file.declaration(i).module) { return file.declaration(i).module; }
-  }
-  return {};
-}
+using cost::module_of;
 
 auto loop_named(const PrimFunc& function, std::string_view name) -> NodeId {
   NodeId found = 0;

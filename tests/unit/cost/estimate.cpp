@@ -4,24 +4,14 @@
 
 #include <fmt/format.h>
 
-#include "frontend/file.h"
-#include "syntax/document.h"
 #include "tests/unit/catch.h"
+#include "tests/unit/cost/module_of.h"
 
 using namespace loopsmith;
 
 namespace {
 
-auto module_of(const std::string& text) -> IRModule {
-  syntax::Document document(text);
-  frontend::File file;
-  file.update(document);
-  for (size_t i = 0; i < file.size(); ++i) {
-    for (const Diagnostic& d : file.declaration(i).diagnostics) { INFO(d.message()); CHECK(d.severity != Severity::Error); }
-    if (file.declaration(i).module) { return file.declaration(i).module; }
-  }
-  return {};
-}
+using cost::module_of;
 
 auto seconds(const std::string& text, cost::CoreModel core = {}) -> double {
   IRModule module = module_of(text);

@@ -1,6 +1,5 @@
 // The real `loopsmith mcp`, from an agent's point of view.
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,7 +10,9 @@
 #include <vector>
 
 #include "support/process.h"
+#include "tests/support/folder.h"
 #include "tests/support/paths.h"
+#include "tests/support/programs.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -22,20 +23,12 @@ namespace {
 constexpr auto patience = std::chrono::seconds(60);
 const std::string examples = tests::source_folder() + "/examples/";
 
-struct Folder {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / ("loopsmith-mcp-" + std::to_string(::getpid()));
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
-
 class Agent {
  public:
   Agent() {
     // Tuning records its measurements in a database of its own.
-    static const Folder data;
-    auto started = Process::start({.argv = {tests::loopsmith_program(), "mcp"}, .environment = {{"XDG_DATA_HOME", data.path.string()}}});
+    static const tests::TemporaryFolder data;
+    auto started = Process::start({.argv = {tests::loopsmith_program(), "mcp"}, .environment = {{"XDG_DATA_HOME", data.path()}}});
     REQUIRE(started.ok());
     process_.emplace(std::move(started).value());
   }
@@ -202,16 +195,7 @@ TEST_CASE("bench measures; tune reports its progress, and answers with a schedul
 
 TEST_CASE("measure answers for each proposed schedule: a time, or the reason why it has none") {
   Agent agent;
-  const std::string program = R"PY(
-@T.prim_func
-def product(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
-    for i, j, k in T.grid(64, 64, 64):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-)PY";
+  const std::string program = tests::product("product", 64, 64, 64);
   const Json schedules = Json::array({"i, j, k = sch.get_loops(\"C\")\nsch.reorder(i, k, j)\nsch.vectorize(j)", "sch.parallel(sch.get_loops(\"C\")[2])", "--insert", "[[\"GetBlock\""});
   Json result = agent.call("measure", {{"text", program}, {"schedules", schedules}});
   CHECK(!result["isError"].get<bool>());
@@ -233,11 +217,11 @@ def product(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), 
 
 // A client may pass on text from strangers, so no argument is interpreted as a command of the REPL: one of those starts a shell.
 TEST_CASE("no argument runs a command") {
-  std::filesystem::path mark = std::filesystem::temp_directory_path() / ("loopsmith-mcp-mark-" + std::to_string(::getpid()));
-  std::filesystem::remove(mark);
+  const tests::TemporaryFolder folder;
+  const std::string mark = folder / "mark";
   Agent agent;
   for (const std::string& command : {";touch ", ":shell touch ", "]db list; touch "}) {
-    const std::string typed = command + mark.string();
+    const std::string typed = command + mark;
     for (const std::string& form : {typed, "\r" + typed, "sch> " + typed, "sch> " + typed + "\nout", "i = 1\nsch> " + typed + "\nout", "[1: 7 trials] sch> " + typed + "\nout", "if 1:\n  i = 1\n\n" + typed}) {
       CAPTURE(form);
       for (const char* tool : {"schedule", "hint"}) {
@@ -287,11 +271,11 @@ TEST_CASE("wrong requests get an answer, and none of them ends the server") {
 }
 
 TEST_CASE("paths stay below the roots of the client") {
-  Folder outer;
-  std::filesystem::create_directories(outer.path / "my kernels");
-  std::ofstream(outer.path / "my kernels/a.tir") << racy;
-  std::ofstream(outer.path / "secret.tir") << racy;
-  std::filesystem::create_symlink(outer.path / "secret.tir", outer.path / "my kernels/link.tir");
+  const tests::TemporaryFolder outer;
+  std::filesystem::create_directories(outer / "my kernels");
+  std::ofstream(outer / "my kernels/a.tir") << racy;
+  std::ofstream(outer / "secret.tir") << racy;
+  std::filesystem::create_symlink(outer / "secret.tir", outer / "my kernels/link.tir");
   Agent agent;
   (void)agent.request("initialize", {{"protocolVersion", "2025-06-18"}, {"capabilities", {{"roots", {{"listChanged", true}}}}}, {"clientInfo", {{"name", "test"}, {"version", "1"}}}});
   auto answer_roots = [&](const Json& roots) {
@@ -300,27 +284,26 @@ TEST_CASE("paths stay below the roots of the client") {
     agent.send({{"id", asked["id"]}, {"result", {{"roots", roots}}}});
   };
   agent.send({{"method", "notifications/initialized"}});
-  answer_roots({{{"uri", "file://" + outer.path.string() + "/my%20kernels"}, {"name", "kernels"}}});
+  answer_roots({{{"uri", "file://" + outer.path() + "/my%20kernels"}, {"name", "kernels"}}});
   auto errors = [&](const std::string& path) {
     Json result = agent.call("check", {{"path", path}});
     return result["isError"] == true ? text_of(result) : result["structuredContent"]["errors"].dump();
   };
-  CHECK(errors(outer.path.string() + "/my kernels/a.tir") == "1");
+  CHECK(errors(outer.path() + "/my kernels/a.tir") == "1");
   for (const char* outside : {"/secret.tir", "/my kernels/../secret.tir", "/my kernels/link.tir", "/my kernels/none.tir"}) {
     CAPTURE(outside);
-    CHECK(errors(outer.path.string() + outside).find("below the roots") != std::string::npos);
+    CHECK(errors(outer.path() + outside).find("below the roots") != std::string::npos);
   }
   CHECK(agent.call("check", {{"text", racy}})["structuredContent"]["errors"] == 1);
   agent.send({{"method", "notifications/roots/list_changed"}});
-  answer_roots({{{"uri", "file://" + outer.path.string()}}});
-  CHECK(errors(outer.path.string() + "/secret.tir") == "1");
+  answer_roots({{{"uri", "file://" + outer.path()}}});
+  CHECK(errors(outer.path() + "/secret.tir") == "1");
   CHECK(agent.end() == 0);
 }
 
 TEST_CASE("a pipe does not hold the other calls") {
-  Folder folder;
-  std::filesystem::create_directories(folder.path);
-  std::string pipe = (folder.path / "pipe.tir").string();
+  const tests::TemporaryFolder folder;
+  std::string pipe = folder / "pipe.tir";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   Agent agent;
   for (const char* tool : {"check", "schedule", "bench", "tune"}) {

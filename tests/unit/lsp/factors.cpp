@@ -7,6 +7,7 @@
 #include "cost/estimate.h"
 #include "cost/loop_facts.h"
 #include "ir/equal.h"
+#include "tests/support/programs.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -15,14 +16,7 @@ using namespace loopsmith::lsp;
 namespace {
 
 const std::string text =
-    "@T.prim_func\n"
-    "def matmul(A: T.Buffer((512, 512), \"float32\"), B: T.Buffer((512, 512), \"float32\"), C: T.Buffer((512, 512), \"float32\")):\n"
-    "    for i, j, k in T.grid(512, 512, 512):\n"
-    "        with T.block(\"C\"):\n"
-    "            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n"
-    "            with T.init():\n"
-    "                C[vi, vj] = T.float32(0)\n"
-    "            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]\n"
+    tests::product("matmul", 512, 512, 512) +
     "\n\n"
     "@ls.schedule(matmul)\n"
     "def s(sch: tir.Schedule):\n"

@@ -12,6 +12,7 @@
 #include "lsp/protocol/methods.h"
 #include "lsp/worker/routes.h"
 #include "tests/support/effort.h"
+#include "tests/support/programs.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -20,14 +21,7 @@ using namespace loopsmith::lsp;
 namespace {
 
 const std::string matmul =
-    "@T.prim_func\n"
-    "def matmul(A: T.Buffer((128, 256), \"float32\"), B: T.Buffer((256, 64), \"float32\"), C: T.Buffer((128, 64), \"float32\")):\n"
-    "    for i, j, k in T.grid(128, 64, 256):\n"
-    "        with T.block(\"C\"):\n"
-    "            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n"
-    "            with T.init():\n"
-    "                C[vi, vj] = T.float32(0)\n"
-    "            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]\n"
+    tests::product("matmul", 128, 64, 256) +
     "\n\n"
     "@ls.schedule(matmul)\n"
     "def s(sch: tir.Schedule):\n"

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "ir/equal.h"
 #include "ir/ops.h"
@@ -22,12 +20,7 @@ using namespace loopsmith::lsp;
 
 namespace {
 
-auto file(const std::string& path) -> std::string {
-  std::ifstream in(tests::source_folder() + "/" + path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+using tests::source_text;
 
 auto snapshot_of(const std::string& text) -> workspace::SnapshotPtr {
   // Kept alive: snapshots are valid as long as their documents.
@@ -72,7 +65,7 @@ TEST_CASE("steps extracted and inlined again make the same program, whichever th
   size_t inlined = 0;
   size_t same_text = 0;
   for (const char* path : {"examples/matmul.tir", "examples/conv2d_bias_relu.tir", "tests/golden/lsp/helpers.tir", "tests/golden/lsp/top_level.py"}) {
-    std::string text = file(path);
+    std::string text = source_text(path);
     IRModule before = result_of(text);
     REQUIRE(before);
     auto snapshot = snapshot_of(text);
@@ -146,7 +139,7 @@ TEST_CASE("a helper is inlined with its names kept apart") {
   CHECK(inlined("SIZE = 4\n\n\ndef by(s, loop):\n    s.split(loop, factors=[None, SIZE])\n", "    i, SIZE = sch.get_loops(\"B\")\n    by(sch, i)\n", "by(") == "! `SIZE` is something else in `s`");
   CHECK(inlined("def any_of(s, *loops):\n    s.fuse(*loops)\n", "    i, j = sch.get_loops(\"B\")\n    any_of(sch, i, j)\n", "any_of(") == "! `any_of` takes any number of arguments");
   // A call inside a helper, and calls of functions that are no helpers of this file.
-  std::string helpers = file("tests/golden/lsp/helpers.tir");
+  std::string helpers = source_text("tests/golden/lsp/helpers.tir");
   TextRewrite inside = inline_helper(*snapshot_of(helpers), place_of(helpers, "halves(sch, b)"));
   std::string after = with_edits(helpers, inside.edits);
   CHECK(after.find("    a, b = halves(sch, loop)\n    return sch.split(b, factors=[2, None])\n") != std::string::npos);
@@ -158,7 +151,7 @@ TEST_CASE("samples are written as constants or as decisions, and the program sta
   size_t done = 0;
   // Draws at every place of a schedule: the steps keep their names and numbers.
   for (const char* path : {"examples/matmul.tir", "examples/softmax.tir"}) {
-    std::string text = file(path);
+    std::string text = source_text(path);
     auto plain = snapshot_of(text);
     const script::FileSchedule schedule = plain->schedules().back();
     for (size_t i = 0; i < schedule.run->steps.size(); ++i) {
@@ -301,7 +294,7 @@ TEST_CASE("all steps without effect are removed at once, with the steps that onl
   CHECK(dropped("    i, j = sch.get_loops(\"B\")\n    t = sch.sample_perfect_tile(i, n=2)\n    u = sch.sample_perfect_tile(i, n=2)\n    sch.split(i, factors=u)\n    sch.enter_postproc()\n").empty());
   CHECK(dropped("    i, j = sch.get_loops(\"B\")\n") == "Drop the step that changes nothing\n    pass\n");
   // No example has idle steps. With each step doubled, if it then still runs, removing the idle ones gives the same program.
-  std::string text = file("examples/matmul.tir");
+  std::string text = source_text("examples/matmul.tir");
   CHECK(drop_idle_steps(*snapshot_of(text), place_of(text, "matmul_blocked(")).edits.empty());
   IRModule before = result_of(text);
   auto plain = snapshot_of(text);

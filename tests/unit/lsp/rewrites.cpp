@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <sstream>
 
 #include "ir/dialects.h"
@@ -19,12 +18,7 @@ using namespace loopsmith::lsp;
 
 namespace {
 
-auto file(const std::string& path) -> std::string {
-  std::ifstream in(tests::source_folder() + "/" + path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+using tests::source_text;
 
 auto applied(const std::string& text, const std::vector<TextEdit>& edits) -> std::string {
   std::string out;
@@ -55,7 +49,7 @@ auto result_of(const std::string& text) -> IRModule {
 
 TEST_CASE("steps that are extracted, whichever, make the same program") {
   for (const char* path : {"examples/matmul.tir", "examples/conv2d_bias_relu.tir", "tests/golden/lsp/helpers.tir"}) {
-    std::string text = file(path);
+    std::string text = source_text(path);
     IRModule before = result_of(text);
     REQUIRE(before);
     auto document = workspace::analyse("file:///a.tir", text);
@@ -89,7 +83,7 @@ TEST_CASE("steps at the top of a file that are extracted, whichever, make the sa
   };
   // The same statements in the main part of the file.
   bool is_main = GENERATE(false, true);
-  std::string text = file("tests/golden/lsp/top_level.py");
+  std::string text = source_text("tests/golden/lsp/top_level.py");
   if (is_main) {
     size_t begin = text.find("sch = ");
     REQUIRE(begin != std::string::npos);
@@ -121,7 +115,7 @@ TEST_CASE("steps at the top of a file that are extracted, whichever, make the sa
 
 TEST_CASE("another schedule takes the place of a function, or of statements behind `tir.Schedule(...)`") {
   std::string best = "@ls.schedule(Module, target=\"llvm\")\ndef Module_tuned(sch: tir.Schedule) -> None:\n    # Tuned.\n    b = sch.get_block(\"B\")\n    x, y = sch.get_loops(b)\n    sch.unroll(y)\n";
-  std::string text = file("tests/golden/lsp/top_level.py");
+  std::string text = source_text("tests/golden/lsp/top_level.py");
   auto document = workspace::analyse("file:///a.py", text);
   TextRewrite rewrite = replace_schedule(*document->snapshot(), document->snapshot()->schedules().back(), best);
   std::string after = applied(text, rewrite.edits);
@@ -140,7 +134,7 @@ TEST_CASE("another schedule takes the place of a function, or of statements behi
   TextRewrite refused = replace_schedule(*needs->snapshot(), needs->snapshot()->schedules().back(), other);
   CHECK(refused.edits.empty());
   CHECK(refused.why_not.find("`i` is used in line 17") != std::string::npos);
-  std::string plain = file("examples/matmul.tir");
+  std::string plain = source_text("examples/matmul.tir");
   auto function = workspace::analyse("file:///a.tir", plain);
   after = applied(plain, replace_schedule(*function->snapshot(), function->snapshot()->schedules().back(), other).edits);
   CHECK(after.ends_with("def matmul_blocked(sch: tir.Schedule) -> None:\n    x, = sch.get_loops(\"B\")\n    sch.unroll(x)\n"));
@@ -148,7 +142,7 @@ TEST_CASE("another schedule takes the place of a function, or of statements behi
 
 TEST_CASE("a file in the words of another version of TVM, and back") {
   for (const char* path : {"examples/matmul.tir", "examples/softmax.tir", "tests/golden/lsp/helpers.tir"}) {
-    std::string text = file(path);
+    std::string text = source_text(path);
     for (Dialect dialect : {dialects::sblock, dialects::s_tir, dialects::ts, dialects::tensor}) {
       TextRewrite there = migration_to(*workspace::analyse("file:///a.tir", text)->snapshot(), dialect);
       CHECK(there.title.starts_with("Migrate this file to TVM " + std::string(dialects::versions_of(dialect))));
@@ -165,7 +159,7 @@ TEST_CASE("a file in the words of another version of TVM, and back") {
 }
 
 TEST_CASE("a schedule explained makes the same program, and is explained once") {
-  std::string text = file("examples/matmul.tir");
+  std::string text = source_text("examples/matmul.tir");
   auto at = static_cast<uint32_t>(text.find("def matmul_blocked"));
   TextRewrite rewrite = explain_schedule(*workspace::analyse("file:///a.tir", text)->snapshot(), at);
   std::string after = applied(text, rewrite.edits);
@@ -175,7 +169,7 @@ TEST_CASE("a schedule explained makes the same program, and is explained once") 
 }
 
 TEST_CASE("a schedule minimised makes the same program with fewer steps") {
-  std::string text = file("tests/golden/lsp/helpers.tir");
+  std::string text = source_text("tests/golden/lsp/helpers.tir");
   size_t end = text.find("    sch.vectorize(d)");
   std::string longer = text.substr(0, end) + "    sch.annotate(a, \"x\", 1)\n    # gone again\n    sch.unannotate(a, \"x\")\n    e = sch.get_block(\"B\")\n" + text.substr(end);
   auto at = static_cast<uint32_t>(longer.find("def by_hand"));
@@ -212,7 +206,7 @@ TEST_CASE("minimising keeps statements that are no steps, and the steps that the
 }
 
 TEST_CASE("every repair that is offered for a refused step works") {
-  std::string text = file("examples/matmul.tir");
+  std::string text = source_text("examples/matmul.tir");
   size_t offered = 0;
   for (const char* step : {"sch.parallel(k0)", "sch.fuse(i0, k0)", "sch.vectorize(k1)", "sch.compute_at(acc, i0)", "sch.reverse_compute_at(acc, k0)", "sch.fuse(k0, i1)"}) {
     size_t at = text.find("    sch.vectorize(j1)");
@@ -231,7 +225,7 @@ TEST_CASE("every repair that is offered for a refused step works") {
 
 TEST_CASE("a diagnostic as an expectation, in the form of the golden cases") {
   // Each finding of a golden case, written again, is a line of the case.
-  std::string text = file("tests/golden/analysis/bounds.tir");
+  std::string text = source_text("tests/golden/analysis/bounds.tir");
   size_t found = 0;
   std::string bare;
   std::istringstream lines(text);

@@ -2,8 +2,6 @@
 #include "lsp/features/scheduled_program.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "ir/equal.h"
 #include "tests/support/paths.h"
@@ -16,12 +14,7 @@ namespace {
 
 const Name global_symbol("global_symbol");
 
-auto file(const std::string& path) -> std::string {
-  std::ifstream in(tests::source_folder() + "/" + path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+using tests::source_text;
 
 auto plain(const PrimFunc& function) -> PrimFunc {
   PrimFuncNode fields = *function;
@@ -73,9 +66,9 @@ TEST_CASE("the written program of a schedule reads back as the program that the 
   int count = 0;
   for (const char* path : {"examples/matmul.tir", "examples/conv2d_bias_relu.tir", "tests/golden/lsp/matmul.tir", "tests/golden/lsp/two.tir", "tests/golden/lsp/helpers.tir",
                            "tests/golden/lsp/chain.tir", "tests/golden/lsp/unnamed.tir"}) {
-    count += check_all("file:///a.tir", file(path));
+    count += check_all("file:///a.tir", source_text(path));
   }
-  for (const char* path : {"tests/golden/lsp/python.py", "tests/golden/lsp/top_level.py"}) { count += check_all("file:///a.py", file(path)); }
+  for (const char* path : {"tests/golden/lsp/python.py", "tests/golden/lsp/top_level.py"}) { count += check_all("file:///a.py", source_text(path)); }
   CHECK(count >= 9);
 }
 
@@ -103,7 +96,7 @@ TEST_CASE("several functions go into a class, a text with other line breaks keep
       "    (i,) = sch.get_loops(\"B\")\n"
       "    sch.vectorize(i)\n";
   CHECK(check_all("file:///a.tir", text) == 1);
-  std::string other = file("tests/golden/lsp/two.tir");
+  std::string other = source_text("tests/golden/lsp/two.tir");
   std::string windows;
   for (char c : other) { windows += c == '\n' ? "\r\n" : std::string(1, c); }
   auto document = workspace::analyse("file:///a.tir", windows);
@@ -114,7 +107,7 @@ TEST_CASE("several functions go into a class, a text with other line breaks keep
 }
 
 TEST_CASE("a schedule that stops is not applied, nor where the text would be read otherwise") {
-  auto document = workspace::analyse("file:///a.tir", file("tests/golden/lsp/schedule_error.tir"));
+  auto document = workspace::analyse("file:///a.tir", source_text("tests/golden/lsp/schedule_error.tir"));
   TextRewrite rewrite = apply_schedule(*document->snapshot(), document->snapshot()->schedules().front());
   CHECK(rewrite.edits.empty());
   CHECK(rewrite.why_not == "`s` does not run to its end");

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "support/codes.h"
+#include "tests/support/folder.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -22,13 +23,8 @@ using namespace loopsmith::tune;
 namespace {
 
 struct TempFile {
-  TempFile() {
-    char pattern[] = "/tmp/loopsmith-db-XXXXXX";
-    folder = ::mkdtemp(pattern);
-    path = folder + "/deep/er/tuning.db";
-  }
-  ~TempFile() { (void)std::system(("rm -rf '" + folder + "'").c_str()); }
-  std::string folder, path;
+  tests::TemporaryFolder folder;
+  std::string path = folder / "deep/er/tuning.db";
 };
 
 const TaskKey task{0xfedcba9876543210ULL, "llvm -num-cores=2", "box"};
@@ -146,7 +142,7 @@ TEST_CASE("two programs write to one file") {
 
 TEST_CASE("a file that is no database is refused and left as it is") {
   TempFile file;
-  std::string path = file.folder + "/notes.txt";
+  std::string path = file.folder / "notes.txt";
   std::string text(5000, 'x');
   std::ofstream(path) << text;
   auto db = Database::open(path);
@@ -236,7 +232,7 @@ TEST_CASE("reading a database leaves no files, and an unreadable one counts as e
   std::ofstream(file.path) << "a file of somebody else";
   CHECK_FALSE(recorded_on_disk(file.path, task.workload, task.machine));
   CHECK(files() == before);
-  std::string pipe = file.folder + "/pipe";
+  std::string pipe = file.folder / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   CHECK_FALSE(recorded_on_disk(pipe, task.workload, task.machine));
 }

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tests/support/effort.h"
+#include "tests/support/folder.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -38,16 +39,13 @@ for line in sys.stdin:
 
 struct FakeWorker {
   FakeWorker() {
-    char pattern[] = "/tmp/loopsmith-worker-XXXXXX";
-    folder = ::mkdtemp(pattern);
-    std::ofstream(folder + "/worker.py") << script;
-    options.program = {"python3", folder + "/worker.py"};
+    std::ofstream(folder / "worker.py") << script;
+    options.program = {"python3", folder / "worker.py"};
     options.build_limit = 1.5;
     options.measure_limit = 2;
     options.memory_limit = 0;
   }
-  ~FakeWorker() { (void)std::system(("rm -rf '" + folder + "'").c_str()); }
-  std::string folder;
+  tests::TemporaryFolder folder;
   PoolOptions options;
 };
 

@@ -1,11 +1,8 @@
 // A search that is stopped: the stop is reported while the best is still compared with the program, and no result is reported before the comparison.
-// The worker here measures every candidate, and compares when a file allows it.
+// The workers here measure every candidate.
 #include "tune/session/session.h"
 
-#include <unistd.h>
-
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -13,6 +10,8 @@
 #include "frontend/file.h"
 #include "syntax/document.h"
 #include "tests/support/effort.h"
+#include "tests/support/folder.h"
+#include "tests/support/programs.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -22,47 +21,54 @@ using tune::SessionResult;
 
 namespace {
 
-constexpr const char* script = R"PY(
-import json, os, sys, time
+/// A worker in Python: it accepts every task, builds every candidate and finds every result right. `setup` runs once; `build`, `measure` and `check` are statements
+/// for one message `m`, which may change the reply `out`.
+struct FakeWorker {
+  std::string setup, build, measure, check;
+  [[nodiscard]] auto text() const -> std::string {
+    return R"PY(import hashlib, json, os, sys, time
 folder = sys.argv[1]
+)PY" + setup + R"PY(
+def task(m, out): out.update(ok=True, why="")
+def build(m, out):
+    out.update(outcome="built", note="", lowered="%x" % m["id"], object="%x" % m["id"], seconds=0.001)
+    )PY" + build + R"PY(
+def measure(m, out):
+    out.update(outcome="measured", note="", median=1.0 / m["id"], spread=0.01, blocks=5)
+    )PY" + measure + R"PY(
+def check(m, out):
+    out.update(equal=True, how="a look", note="")
+    )PY" + check + R"PY(
+replies = {"task": task, "build": build, "measure": measure, "check": check}
 for line in sys.stdin:
     m = json.loads(line)
-    op = m["op"]
-    if op == "task": out = {"reply": "task", "ok": True, "why": ""}
-    elif op == "build": out = {"reply": "build", "id": m["id"], "outcome": "built", "note": "", "lowered": "%x" % m["id"], "object": "%x" % m["id"], "seconds": 0.001}
-    elif op == "measure": out = {"reply": "measure", "id": m["id"], "outcome": "measured", "note": "", "median": 1.0 / m["id"], "spread": 0.01, "blocks": 5}
-    elif op == "check":
-        open(folder + "/asked", "a").write("%d\n" % m["id"])
-        while not os.path.exists(folder + "/allowed"): time.sleep(0.01)
-        out = {"reply": "check", "id": m["id"], "equal": True, "how": "a look", "note": ""}
-    else: continue
+    if m["op"] not in replies: continue
+    out = {"reply": m["op"]}
+    if "id" in m: out["id"] = m["id"]
+    replies[m["op"]](m, out)
     print(json.dumps(out), flush=True)
 )PY";
+  }
+};
 
-// The same worker, with times that depend on the candidate's trace, not on its number.
-constexpr const char* measuring_traces = R"PY(
-import hashlib, json, os, sys
-built = {}
-for line in sys.stdin:
-    m = json.loads(line)
-    op = m["op"]
-    if op == "task": out = {"reply": "task", "ok": True, "why": ""}
-    elif op == "build":
-        what = hashlib.sha256(json.dumps(m["trace"]).encode()).hexdigest()
-        built[m["id"]] = 1e-6 * (1 + int(what[:6], 16) % 1000)
-        out = {"reply": "build", "id": m["id"], "outcome": "built", "note": "", "lowered": what[:15], "object": what[15:30], "seconds": 0.001}
-    elif op == "measure": out = {"reply": "measure", "id": m["id"], "outcome": "measured", "note": "", "median": built.get(m["id"], 1e-3), "spread": 1e-9, "blocks": 5}
-    elif op == "check": out = {"reply": "check", "id": m["id"], "equal": True, "how": "a look", "note": ""}
-    else: continue
-    print(json.dumps(out), flush=True)
-)PY";
+/// Compares when a file allows it.
+const FakeWorker patient{.setup = "", .build = "", .measure = "", .check = R"PY(
+    open(folder + "/asked", "a").write("%d\n" % m["id"])
+    while not os.path.exists(folder + "/allowed"): time.sleep(0.01))PY"};
+
+/// Times depend on the candidate's trace, not on its number.
+const FakeWorker measuring_traces{.setup = "times = {}", .build = R"PY(
+    digest = hashlib.sha256(json.dumps(m["trace"]).encode()).hexdigest()
+    times[m["id"]] = 1e-6 * (1 + int(digest[:6], 16) % 1000)
+    out.update(lowered=digest[:15], object=digest[15:30]))PY", .measure = R"PY(out.update(median=times.get(m["id"], 1e-3), spread=1e-9))PY", .check = ""};
+
+/// Every candidate is slower than the program as written.
+const FakeWorker slower_than_written{.setup = "", .build = "", .measure = R"PY(out.update(median=1e-3 * m["id"], spread=1e-9))PY", .check = ""};
 
 struct StoppedSearch {
-  explicit StoppedSearch(const char* worker = script) {
-    char pattern[] = "/tmp/loopsmith-session-XXXXXX";
-    folder = ::mkdtemp(pattern);
-    std::ofstream(folder + "/worker.py") << worker;
-    options.worker = {"python3", folder + "/worker.py", folder};
+  explicit StoppedSearch(const FakeWorker& worker = patient) {
+    std::ofstream(folder / "worker.py") << worker.text();
+    options.worker = {"python3", folder / "worker.py", folder.path()};
     options.workers = 1;
     options.seconds = 0;
     options.trials = 1000000;
@@ -73,9 +79,8 @@ struct StoppedSearch {
     };
     options.stop = [this] { return stopped.load(); };
   }
-  ~StoppedSearch() { std::filesystem::remove_all(folder); }
-  [[nodiscard]] auto has(const char* name) const -> bool { return std::filesystem::exists(folder + "/" + name); }
-  void allow() const { std::ofstream(folder + "/allowed") << "yes"; }
+  [[nodiscard]] auto has(const char* name) const -> bool { return std::filesystem::exists(folder / name); }
+  void allow() const { std::ofstream(folder / "allowed") << "yes"; }
   void wait_until_asked() const {
     while (!has("asked")) { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
   }
@@ -90,7 +95,7 @@ struct StoppedSearch {
     REQUIRE(target.ok());
     return tune::tune(module, Name("main"), *target, "main", options);
   }
-  std::string folder;
+  tests::TemporaryFolder folder;
   std::string program = R"(
 @T.prim_func
 def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
@@ -103,6 +108,16 @@ def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
   std::atomic<bool> stopped = false;
   std::vector<std::string> phases;
 };
+
+/// The records of the only task of a database.
+auto records_of(tune::Database& database) -> std::vector<tune::Record> {
+  auto tasks = database.workloads();
+  REQUIRE(tasks.ok());
+  REQUIRE(tasks->size() == 1);
+  auto records = database.records(tasks->front().task);
+  REQUIRE(records.ok());
+  return *std::move(records);
+}
 
 }  // namespace
 
@@ -160,7 +175,7 @@ TEST_CASE("a search leaves the comparison to its caller, and has found nothing u
 TEST_CASE("a resumed search that is stopped before its first trial has the measurements of the search before") {
   StoppedSearch search;
   search.allow();
-  search.options.database = search.folder + "/kept.db";
+  search.options.database = search.folder / "kept.db";
   auto first = search.run();
   REQUIRE(first.ok());
   REQUIRE(first->found);
@@ -185,12 +200,7 @@ TEST_CASE("a resumed search that is stopped before its first trial has the measu
   SECTION("what was found wrong is not offered") {
     auto database = tune::Database::open(search.options.database);
     REQUIRE(database.ok());
-    auto tasks = database->workloads();
-    REQUIRE(tasks.ok());
-    REQUIRE(tasks->size() == 1);
-    auto records = database->records(tasks->front().task);
-    REQUIRE(records.ok());
-    for (const tune::Record& record : *records) {
+    for (const tune::Record& record : records_of(*database)) {
       if (record.trace == first->trace) { REQUIRE(database->mark_wrong(record.id, "it is not right").ok()); }
     }
     auto result = again.run();
@@ -202,31 +212,17 @@ TEST_CASE("a resumed search that is stopped before its first trial has the measu
 
 TEST_CASE("a search that is stopped after any trial and goes on measures the same candidates, in the same order, as one that never was", "[soak]") {
   constexpr int trials = 40;
-  const std::string matmul = R"(
-@T.prim_func
-def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
-    for i, j, k in T.grid(64, 64, 64):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-)";
+  const std::string matmul = tests::product("main", 64, 64, 64);
   auto measured = [](const std::string& path) {
     auto database = tune::Database::open(path);
     REQUIRE(database.ok());
-    auto tasks = database->workloads();
-    REQUIRE(tasks.ok());
-    REQUIRE(tasks->size() == 1);
-    auto records = database->records(tasks->front().task);
-    REQUIRE(records.ok());
     std::vector<std::pair<std::string, double>> out;
-    for (const tune::Record& record : *records) { out.emplace_back(record.trace, record.median_seconds); }
+    for (const tune::Record& record : records_of(*database)) { out.emplace_back(record.trace, record.median_seconds); }
     return out;
   };
   StoppedSearch whole(measuring_traces);
   whole.program = matmul;
-  whole.options.database = whole.folder + "/kept.db";
+  whole.options.database = whole.folder / "kept.db";
   whole.options.trials = trials;
   whole.options.on_progress = {};
   auto expected_best = whole.run();
@@ -237,7 +233,7 @@ def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), C: 
     CAPTURE(cut);
     StoppedSearch search(measuring_traces);
     search.program = matmul;
-    search.options.database = search.folder + "/kept.db";
+    search.options.database = search.folder / "kept.db";
     search.options.trials = trials;
     search.options.on_progress = [&](const Progress& progress) {
       if (progress.trials - progress.from_database >= cut) { search.stopped = true; }
@@ -256,20 +252,6 @@ def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), C: 
     CHECK(measured(search.options.database) == expected);
   }
 }
-
-// Measures every candidate as slower than the program as written, and compares none.
-constexpr const char* slower_than_written = R"PY(
-import json, sys
-for line in sys.stdin:
-    m = json.loads(line)
-    op = m["op"]
-    if op == "task": out = {"reply": "task", "ok": True, "why": ""}
-    elif op == "build": out = {"reply": "build", "id": m["id"], "outcome": "built", "note": "", "lowered": "%x" % m["id"], "object": "%x" % m["id"], "seconds": 0.001}
-    elif op == "measure": out = {"reply": "measure", "id": m["id"], "outcome": "measured", "note": "", "median": 1e-3 * m["id"], "spread": 1e-9, "blocks": 5}
-    elif op == "check": out = {"reply": "check", "id": m["id"], "equal": True, "how": "a look", "note": ""}
-    else: continue
-    print(json.dumps(out), flush=True)
-)PY";
 
 TEST_CASE("a schedule that is slower than the program as written is not offered") {
   StoppedSearch search(slower_than_written);
