@@ -37,7 +37,7 @@ auto Session::is_gone(const std::string& name) const -> bool {
 }
 
 auto Session::no_place(const std::string& name) const -> std::string {
-  return "`" + name + (is_gone(name) ? "` is gone: a later step removed its loop or block; `:past " + name + "` shows which" : "` is no loop or block of the program") + "\n";
+  return "`" + name + (is_gone(name) ? "` is gone: a later step removed its loop or block; `:past " + name + "` shows which" : "` is not a loop or block of the program") + "\n";
 }
 
 auto Session::place_that_is_meant(const std::string& name) const -> const schedule::Place* {

@@ -787,7 +787,7 @@ auto run_transcript(Host host, const std::string& path, bool update, const std::
   }
   std::vector<Passage> passages = read_passages(*text, path.ends_with(".md"));
   if (passages.front().typed.empty()) {
-    complain("`" + path + "` is no transcript: no line begins with `sch> `\n");
+    complain("`" + path + "` is not a transcript: no line begins with `sch> `\n");
     return 1;
   }
   std::string answer;

@@ -476,7 +476,7 @@ auto Session::execute_command(std::string_view text) -> bool {
     const Command* command = find_command(words[0]);
     if (!command) {
       std::string near = closest_command(words[0]);
-      complain("`:" + words[0] + "` is no command" + (near.empty() ? "; `:help` lists them" : "; did you mean `:" + near + "`?") + "\n");
+      complain("`:" + words[0] + "` is not a command" + (near.empty() ? "; `:help` lists them" : "; did you mean `:" + near + "`?") + "\n");
       return false;
     }
     words.erase(words.begin());

@@ -306,7 +306,7 @@ class MapRewriter {
 
   auto as_one_split(Term term) -> std::optional<IterSumNode> {
     IterSumNode sum = std::move(term).to_sum();
-    if (sum.args.empty()) { error("the dividend is no iterator"); return {}; }
+    if (sum.args.empty()) { error("the dividend is not an iterator"); return {}; }
     if (sum.args.size() == 1) { return sum; }
     auto fused = fuse(sum, true);
     if (!fused || fused->args.size() != 1) { error("the dividend cannot be written as a single fused iterator"); return {}; }

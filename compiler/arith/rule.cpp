@@ -251,7 +251,7 @@ class RuleSet::Engine {
       case Node::Op::BindInt: {
         const auto* imm = e.as<IntImm>();
         match.at[n.name] = &e;
-        return imm && (imm->value >= 0 || !imm->dtype.is_uint());   // uint64 beyond int64 is no constant of a rule
+        return imm && (imm->value >= 0 || !imm->dtype.is_uint());   // uint64 beyond int64 is not a constant of a rule
       }
       case Node::Op::SameInt: { const auto* imm = e.as<IntImm>(); return imm && imm->value == match.integer(n.name); }
       case Node::Op::BindFloat: match.at[n.name] = &e; return e.kind() == NodeKind::FloatImm;

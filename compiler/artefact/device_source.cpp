@@ -108,7 +108,7 @@ static int32_t ls_find_context(const char* function, void* memory, int32_t devic
   size_t bytes = 0;
   int32_t code = clGetMemObjectInfo(memory, 0x1106, sizeof out->context, &out->context, NULL);
   if (code == 0) { code = clGetContextInfo(out->context, 0x1081, sizeof devices, devices, &bytes); }
-  if (code != 0) { return ls_fail(function, "the data of a tensor is no memory object of OpenCL", "", code); }
+  if (code != 0) { return ls_fail(function, "the data of a tensor is not a memory object of OpenCL", "", code); }
   if (device_id < 0 || (size_t)device_id >= bytes / sizeof(void*)) { return ls_fail(function, "the context has no device of this number", "", device_id); }
   out->device = devices[device_id];
   return 0;

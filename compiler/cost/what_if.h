@@ -38,7 +38,7 @@ struct FactorChoices {
 /// `program` is the program before the schedule; `instruction` is a split in its trace; `position` is the position of a factor, where an omitted
 /// factor means the next one that is a number. The result has factors that divide evenly, at most `most` of them, the nearest to the
 /// current one. If the split omits no factor, the outermost factor (for the outermost itself, the next one) changes as well to keep the product.
-/// None: the instruction is no split, the loop's extent or the factor is no number, or no other factor is possible. Cancelled work returns fewer.
+/// None: the instruction is not a split, the loop's extent or the factor is not a number, or no other factor is possible. Cancelled work returns fewer.
 [[nodiscard]] auto other_factors(const IRModule& program, const schedule::Schedule& scheduled, size_t instruction, size_t position, const CoreModel& core,
                                  size_t most, const CancelToken& cancel = {}) -> std::optional<FactorChoices>;
 

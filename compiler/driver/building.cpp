@@ -58,15 +58,16 @@ auto is_gpu(const target::Target& target) -> bool { return target.kind == "rocm"
 /// True for devices whose kernels an entry in C launches.
 auto is_launched(const target::Target& target) -> bool { return is_device_target(target); }
 
-/// The reason why no entry in C can check the arguments of a function; empty: an entry can.
-auto why_no_entry(const codegen::Interface& interface) -> std::string {
+/// The reason why no entry in C can check the arguments of a function; none: an entry can.
+auto why_no_entry(const codegen::Interface& interface) -> std::optional<Reason> {
   for (const BufferSizes& buffer : interface.sizes.buffers) {
     bool is_known = std::all_of(buffer.shape.begin(), buffer.shape.end(), [](const Formula& f) { return f.is_known(); }) &&
                     std::all_of(buffer.strides.begin(), buffer.strides.end(), [](const Formula& f) { return f.is_known(); }) && (!buffer.offset || buffer.offset->is_known());
-    if (!is_known) { return fmt::format("the shape of `{}` is no sum, product or quotient of sizes, so its entry in C cannot check it", buffer.name); }
+    if (!is_known) { return because(Why::ShapeNotChecked).arg("buffer", buffer.name); }
   }
   auto missing = undetermined_variable(interface.sizes);
-  return missing ? fmt::format("no argument determines the size `{}`: add it as a parameter, or as an extent of a buffer", interface.sizes.variables[*missing].name) : std::string();
+  if (!missing) { return {}; }
+  return because(Why::SizeUndetermined).arg("size", interface.sizes.variables[*missing].name);
 }
 
 /// Adds the public functions of a scheduled program to the unit; `has_entries`: callers use entries in C.
@@ -96,8 +97,9 @@ auto add_program(Unit& unit, const workspace::Program& program, const IRModule& 
       continue;
     }
     codegen::Interface interface = codegen::interface_of(func, kernel_name);
-    if (std::string why = is_private || !has_entries ? "" : why_no_entry(interface); !why.empty()) {
-      problems.push_back(error(Code::CannotEmit, func->origin).arg("what", "the entry").arg("function", kernel_name).arg("target", "C").arg("reason", why));
+    if (auto why = is_private || !has_entries ? std::nullopt : why_no_entry(interface)) {
+      Diagnostic d = error(Code::CannotEmit, func->origin).arg("what", "the entry").arg("function", kernel_name).arg("target", "C").arg("reason", why->text());
+      problems.push_back(why->why == Why::SizeUndetermined ? std::move(d).remedy("add the size as a parameter, or as an extent of a buffer") : std::move(d));
       continue;
     }
     PrimFuncNode renamed = *func;
@@ -113,33 +115,33 @@ auto add_program(Unit& unit, const workspace::Program& program, const IRModule& 
   return problems;
 }
 
-/// The reason why one kernel cannot stand in for another one with given sizes; empty: it can. `sizes`: slots of `whole` with their values.
-auto why_no_variant(const codegen::Interface& variant, const codegen::Interface& whole, const std::vector<std::pair<size_t, int64_t>>& sizes) -> std::string {
+/// The reason why one kernel cannot stand in for another one with given sizes; none: it can. `sizes`: slots of `whole` with their values.
+auto why_no_variant(const codegen::Interface& variant, const codegen::Interface& whole, const std::vector<std::pair<size_t, int64_t>>& sizes) -> std::optional<Reason> {
   std::vector<std::optional<int64_t>> slots(whole.slots());
   for (auto [slot, value] : sizes) { slots[slot] = value; }
-  if (variant.parameters.size() != whole.parameters.size()) { return fmt::format("it has {} parameters, and `{}` has {}", variant.parameters.size(), whole.name, whole.parameters.size()); }
+  if (variant.parameters.size() != whole.parameters.size()) { return because(Why::ParameterCount).arg("found", variant.parameters.size()).arg("program", whole.name).arg("wanted", whole.parameters.size()); }
   const bool is_symbolic = !variant.shape_variables.empty();
-  if (is_symbolic && variant.shape_variables != whole.shape_variables) { return fmt::format("its size `{}` is neither constant nor a size of `{}`", variant.shape_variables[0], whole.name); }
+  if (is_symbolic && variant.shape_variables != whole.shape_variables) { return because(Why::SizeNotConstant).arg("size", variant.shape_variables[0]).arg("program", whole.name); }
   for (size_t i = 0; i < whole.parameters.size(); ++i) {
     const codegen::Parameter& a = variant.parameters[i];
     const codegen::Parameter& b = whole.parameters[i];
-    if (a.kind != b.kind || !(a.dtype == b.dtype)) { return fmt::format("its parameter `{}` has another type than `{}`", a.name, b.name); }
+    if (a.kind != b.kind || !(a.dtype == b.dtype)) { return because(Why::ParameterType).arg("found", a.name).arg("wanted", b.name); }
     if (a.kind == codegen::Parameter::Kind::Buffer && codegen::shape_of(variant, i, is_symbolic ? slots : std::vector<std::optional<int64_t>>(variant.slots())) != codegen::shape_of(whole, i, slots)) {
-      return fmt::format("the shape of `{}` is not that of `{}` for these sizes", a.name, b.name);
+      return because(Why::ParameterShape).arg("found", a.name).arg("wanted", b.name);
     }
   }
   return {};
 }
 
 /// The slots of a kernel for the sizes of a variant; fewer than the sizes: `complain` got the others.
-auto slots_of(const codegen::Interface& interface, const transform::SizeValues& sizes, const std::function<void(const std::string&)>& complain) -> std::vector<std::pair<size_t, int64_t>> {
+auto slots_of(const codegen::Interface& interface, const transform::SizeValues& sizes, const std::function<void(const Reason&)>& complain) -> std::vector<std::pair<size_t, int64_t>> {
   std::vector<std::pair<size_t, int64_t>> out;
   for (const auto& [size, value] : sizes) {
     auto parameter = std::find_if(interface.parameters.begin(), interface.parameters.end(), [&](const codegen::Parameter& p) { return p.kind == codegen::Parameter::Kind::Scalar && p.name == size; });
     auto variable = std::find(interface.shape_variables.begin(), interface.shape_variables.end(), size);
     if (parameter != interface.parameters.end()) { out.emplace_back(parameter - interface.parameters.begin(), value); }
     else if (variable != interface.shape_variables.end()) { out.emplace_back(interface.parameters.size() + static_cast<size_t>(variable - interface.shape_variables.begin()), value); }
-    else { complain(fmt::format("`{}` has no size `{}`", interface.name, size)); }
+    else { complain(because(Why::NoSizeOfVariant).arg("program", interface.name).arg("size", size)); }
   }
   return out;
 }
@@ -149,18 +151,20 @@ auto add_variants(Unit& unit) -> Diagnostics {
   Diagnostics problems;
   for (const Unit::VariantOf& one : unit.variants) {
     const std::string name = unit.kernels[one.kernel].name;
-    auto complain = [&](const std::string& reason) { problems.push_back(error(Code::BadValue, one.origin).arg("reason", because(Why::NoVariant).arg("name", name).arg("program", one.mark.program).arg("cause", reason).text())); };
+    auto complain = [&](const Reason& why) {
+      problems.push_back(error(Code::BadValue, one.origin).arg("reason", because(Why::NoVariant).arg("name", name).arg("program", one.mark.program).arg("cause", why.text()).text()));
+    };
     auto whole = std::find_if(unit.kernels.begin(), unit.kernels.end(), [&](const artefact::Kernel& k) { return k.name == one.mark.program; });
     if (whole == unit.kernels.end()) {
-      complain("the file has no such program");
+      complain(because(Why::NoProgramOfVariant));
       continue;
     }
     const artefact::Kernel& kernel = unit.kernels[one.kernel];
     for (const transform::SizeValues& sizes : one.mark.choices) {
       artefact::Variant variant{.symbol = kernel.symbol, .sizes = slots_of(whole->interface, sizes, complain)};
       if (variant.sizes.size() != sizes.size()) { break; }
-      if (std::string why = why_no_variant(kernel.interface, whole->interface, variant.sizes); !why.empty()) {
-        complain(why);
+      if (auto why = why_no_variant(kernel.interface, whole->interface, variant.sizes)) {
+        complain(*why);
         break;
       }
       whole->variants.push_back(std::move(variant));

@@ -17,6 +17,7 @@
 #include "runtime/npy.h"
 #include "schedule/trace_json.h"
 #include "support/codes.h"
+#include "support/files.h"
 #include "support/reasons.h"
 #include "tune/database/database.h"
 #include "workspace/selection.h"
@@ -32,8 +33,6 @@ constexpr int model_version = 1;
 // A program has far fewer stores.
 constexpr size_t most_stores = 4096;
 constexpr size_t most_trees = 10'000, most_nodes = 100'000;
-
-auto unreadable(const std::string& place, std::string_view why) -> Diagnostic { return error(Code::CannotRead).arg("file", place).arg("reason", why); }
 
 /// Adds the records of one program on one target and machine.
 auto add_workload(tune::Database& database, const tune::Database::Workload& workload, Dataset& out) -> Status {
@@ -84,7 +83,7 @@ auto time_of(const json& line, const char* key) -> double {
 }
 
 auto read_sample(const json& line, const std::string& place) -> Result<Sample> {
-  if (line.is_discarded() || !line.is_object()) { return unreadable(place, "the line is no JSON object"); }
+  if (line.is_discarded() || !line.is_object()) { return unreadable(place, because(Why::NotAnObject)); }
   Sample out;
   out.task = text_of(line, "task");
   out.program = text_of(line, "program");
@@ -93,14 +92,15 @@ auto read_sample(const json& line, const std::string& place) -> Result<Sample> {
   out.draft_seconds = time_of(line, "draft");
   auto exact = line.find("exact");
   out.is_exact = exact == line.end() || !exact->is_boolean() || exact->get<bool>();
-  if (out.task.empty() || out.seconds <= 0 || out.draft_seconds <= 0) { return unreadable(place, "it has no `task`, or `seconds` or `draft` is no time"); }
+  if (out.task.empty()) { return unreadable(place, because(Why::SampleWithoutTask)); }
+  if (out.seconds <= 0 || out.draft_seconds <= 0) { return unreadable(place, because(Why::NotSeconds).arg("key", out.seconds <= 0 ? "seconds" : "draft")); }
   auto features = line.find("features");
-  if (features == line.end() || !features->is_array() || features->empty() || features->size() > most_stores) { return unreadable(place, "`features` is no list of rows"); }
+  if (features == line.end() || !features->is_array() || features->empty() || features->size() > most_stores) { return unreadable(place, because(Why::FeaturesNotRows).arg("most", most_stores)); }
   for (const json& row : *features) {
     auto& numbers = out.stores.emplace_back();
-    if (!row.is_array() || row.size() != numbers.size()) { return unreadable(place, fmt::format("a row of `features` has no {} numbers", numbers.size())); }
+    if (!row.is_array() || row.size() != numbers.size()) { return unreadable(place, because(Why::RowOfFeatures).arg("count", numbers.size())); }
     for (size_t i = 0; i < numbers.size(); ++i) {
-      if (!row[i].is_number() || !std::isfinite(row[i].get<double>())) { return unreadable(place, "`features` holds something else than finite numbers"); }
+      if (!row[i].is_number() || !std::isfinite(row[i].get<double>())) { return unreadable(place, because(Why::FeatureNotFinite)); }
       numbers[i] = row[i].get<double>();
     }
   }
@@ -133,7 +133,7 @@ auto write_text_file(const std::string& path, const std::string& text) -> Status
 
 auto dataset_of_database(const std::string& path, const std::string& program, const std::string& target) -> Result<Dataset> {
   std::error_code problem;
-  if (!std::filesystem::exists(path, problem)) { return error(Code::CannotRead).arg("file", path).arg("reason", because(Why::NoSuchFile).text()).remedy("run `loopsmith tune` first"); }
+  if (!std::filesystem::exists(path, problem)) { return unreadable(path, because(Why::NoSuchFile)).remedy("run `loopsmith tune` first"); }
   LOOPSMITH_TRY(database, tune::Database::open(path));
   LOOPSMITH_TRY(workloads, database.workloads());
   Dataset out;
@@ -159,7 +159,7 @@ auto read_dataset(const std::string& path) -> Result<Dataset> {
     LOOPSMITH_TRY(sample, read_sample(json::parse(line, nullptr, false), fmt::format("{}:{}", path, number)));
     out.samples.push_back(std::move(sample));
   }
-  if (out.samples.empty()) { return unreadable(path, "it has no samples"); }
+  if (out.samples.empty()) { return unreadable(path, because(Why::NoSamples)); }
   return out;
 }
 
@@ -219,29 +219,29 @@ auto model_text(const tune::TrainedModel& model) -> std::string {
 auto read_model_file(const std::string& path) -> Result<tune::TrainedModel> {
   LOOPSMITH_TRY(text, read_file(path));
   const json read = json::parse(text, nullptr, false);
-  if (read.is_discarded() || !read.is_object() || text_of(read, "format") != model_format) { return unreadable(path, "it is no file of a trained model; `loopsmith model train` makes one"); }
+  if (read.is_discarded() || !read.is_object() || text_of(read, "format") != model_format) { return unreadable(path, because(Why::NotAModel)).remedy("train one: `loopsmith model train`"); }
   const auto number = [&](const char* key) -> int64_t {
     auto found = read.find(key);
     return found != read.end() && found->is_number_unsigned() && found->get<uint64_t>() <= INT32_MAX ? static_cast<int64_t>(found->get<uint64_t>()) : -1;
   };
-  if (number("version") != model_version || number("features") != static_cast<int64_t>(tune::summary_length)) { return unreadable(path, "it was made by another version of Loopsmith"); }
+  if (number("version") != model_version || number("features") != static_cast<int64_t>(tune::summary_length)) { return unreadable(path, because(Why::OtherVersion)); }
   const auto trees = read.find("trees");
-  if (trees == read.end() || !trees->is_array() || trees->size() > most_trees) { return unreadable(path, "`trees` is no list of trees"); }
+  if (trees == read.end() || !trees->is_array() || trees->size() > most_trees) { return unreadable(path, because(Why::TreesNotAList).arg("most", most_trees)); }
   tune::TrainedModel out;
   out.samples = static_cast<size_t>(std::max<int64_t>(0, number("samples")));
   out.tasks = static_cast<size_t>(std::max<int64_t>(0, number("tasks")));
   for (const json& tree : *trees) {
-    if (!tree.is_array() || tree.size() > most_nodes) { return unreadable(path, "a tree is no list of nodes"); }
+    if (!tree.is_array() || tree.size() > most_nodes) { return unreadable(path, because(Why::TreeNotAList).arg("most", most_nodes)); }
     tune::Tree& made = out.trees.emplace_back();
     for (const json& node : tree) {
       const auto is_place = [&](size_t i) { return node[i].is_number_unsigned() && node[i].get<uint64_t>() < most_nodes; };
       const bool is_split = node.is_array() && node.size() == 4 && is_place(0) && node[1].is_number() && is_place(2) && is_place(3);
-      if (!is_split && !node.is_number()) { return unreadable(path, "a node of a tree is neither a number nor `[feature, threshold, left, right]`"); }
+      if (!is_split && !node.is_number()) { return unreadable(path, because(Why::NodeOfTree)); }
       if (is_split) { made.nodes.push_back({.feature = node[0].get<int>(), .threshold = node[1].get<double>(), .left = node[2].get<uint32_t>(), .right = node[3].get<uint32_t>()}); }
       else { made.nodes.push_back({.value = node.get<double>()}); }
     }
   }
-  if (std::string why = tune::why_not_trees(out.trees); !why.empty()) { return unreadable(path, why); }
+  if (auto why = tune::why_not_trees(out.trees)) { return unreadable(path, *why); }
   return out;
 }
 

@@ -115,7 +115,7 @@ auto read_trace(const std::string& path) -> Result<schedule::Trace> {
 
 struct ChosenRecord {
   std::string line;                        // as the log has it
-  std::optional<schedule::Trace> trace;    // of a record that is no choice of knobs
+  std::optional<schedule::Trace> trace;    // of a record that is not a choice of knobs
 };
 
 /// The fastest record of a log of the auto-scheduler, as a trace on the program of its task.
@@ -140,7 +140,7 @@ auto choose_record(SourceFile& file, const std::string& path, workspace::Selecti
   const script::FileSchedule* schedule = file.document().schedules().find(Name(name));
   if (!schedule || schedule->template_name.empty()) {
     return error(Code::RecordRefused).arg("number", static_cast<int64_t>(1)).arg("file", path)
-        .arg("reason", name.empty() ? fmt::format("`{}` has no template, or several", file.name()) : fmt::format("`{}` is no template", name))
+        .arg("reason", name.empty() ? fmt::format("`{}` has no template, or several", file.name()) : fmt::format("`{}` is not a template", name))
         .remedy("name the template: `--with NAME`");
   }
   LOOPSMITH_TRY(best, script::autotvm::best_of_log(path, records, schedule->template_name, schedule->arguments));

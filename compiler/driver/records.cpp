@@ -18,16 +18,15 @@
 #include "ir/ops.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
-#include "support/codes.h"
+#include "support/files.h"
 #include "support/hash.h"
+#include "support/reasons.h"
 #include "target/target.h"
 
 namespace loopsmith::driver {
 namespace {
 
 using nlohmann::json;
-
-auto unreadable(const std::string& place, std::string_view why) -> Diagnostic { return error(Code::CannotRead).arg("file", place).arg("reason", why); }
 
 auto hex(uint64_t value) -> std::string { return fmt::format("{:016x}", value); }
 auto unhex(const std::string& text) -> uint64_t { return std::strtoull(text.c_str(), nullptr, 16); }
@@ -116,13 +115,13 @@ auto record_json(const tune::Database::Workload& w, const tune::Record& r) -> js
 }
 
 auto read_record(const json& line, const std::string& place) -> Result<ReadRecord> {
-  if (!line.is_object()) { return unreadable(place, "it is no object"); }
+  if (!line.is_object()) { return unreadable(place, because(Why::NotAnObject)); }
   for (const char* key : {"program", "workload", "target", "machine", "trace", "outcome"}) {
     auto found = line.find(key);
-    if (found == line.end() || !found->is_string()) { return unreadable(place, fmt::format("it has no text `{}`", key)); }
+    if (found == line.end() || !found->is_string()) { return unreadable(place, because(Why::NoString).arg("key", key)); }
   }
   for (const char* key : {"seconds", "trial"}) {
-    if (auto found = line.find(key); found == line.end() || !found->is_number()) { return unreadable(place, fmt::format("it has no number `{}`", key)); }
+    if (auto found = line.find(key); found == line.end() || !found->is_number()) { return unreadable(place, because(Why::NoNumber).arg("key", key)); }
   }
   ReadRecord out;
   out.workload.task = {unhex(text_in(line, "workload")), text_in(line, "target"), text_in(line, "machine")};
@@ -135,27 +134,27 @@ auto read_record(const json& line, const std::string& place) -> Result<ReadRecor
   r.verified = text_in(line, "verified");
   auto seconds = time_in(line, "seconds");
   auto spread = time_in(line, "spread");
-  if (!seconds || !spread) { return unreadable(place, fmt::format("its `{}` is not a time in seconds", seconds ? "spread" : "seconds")); }
+  if (!seconds || !spread) { return unreadable(place, because(Why::NotSeconds).arg("key", seconds ? "spread" : "seconds")); }
   r.median_seconds = *seconds;
   r.spread_seconds = *spread;
   auto seed = line.find("seed");
   if (seed != line.end() && seed->is_number_unsigned()) { r.seed = seed->get<uint64_t>(); }
   for (auto [key, number] : {std::pair{"blocks", &r.blocks}, {"trial", &r.trial}}) {
     auto value = number_in(line, key, 0, INT32_MAX);
-    if (!value) { return unreadable(place, fmt::format("its `{}` is not a number from 0 on", key)); }
+    if (!value) { return unreadable(place, because(Why::NotACount).arg("key", key)); }
     *number = static_cast<int>(*value);
   }
   auto time = number_in(line, "time", 0, INT64_MAX);
-  if (!time) { return unreadable(place, "its `time` is not a number of seconds since 1970"); }
+  if (!time) { return unreadable(place, because(Why::NotUnixTime)); }
   r.unix_time = *time;
   std::string outcome = text_in(line, "outcome");
   for (int i = 0; i <= static_cast<int>(tune::Outcome::Wrong); ++i) {
     if (outcome != tune::outcome_name(static_cast<tune::Outcome>(i))) { continue; }
     r.outcome = static_cast<tune::Outcome>(i);
-    if (r.outcome == tune::Outcome::Measured && r.median_seconds == 0) { return unreadable(place, "it is measured, and its `seconds` is 0"); }
+    if (r.outcome == tune::Outcome::Measured && r.median_seconds == 0) { return unreadable(place, because(Why::MeasuredInNoTime)); }
     return out;
   }
-  return unreadable(place, fmt::format("there is no outcome `{}`", outcome));
+  return unreadable(place, because(Why::NoSuchOutcome).arg("outcome", outcome));
 }
 
 auto tvm_record(const tune::Database::Workload& workload, const tune::Record& record, const PrimFunc& function) -> json {
@@ -166,10 +165,10 @@ auto tvm_record(const tune::Database::Workload& workload, const tune::Record& re
 
 auto read_tvm_record(const json& line, const std::string& place) -> Result<TvmRecord> {
   if (!line.is_array() || line.size() != 2 || !line[0].is_number_integer() || !line[1].is_array() || line[1].size() < 3) {
-    return unreadable(place, "it is no record of TVM's, `[workload, [trace, [seconds], target, arguments]]`");
+    return unreadable(place, because(Why::NotATvmRecord));
   }
   const json& record = line[1];
-  if (!record[0].is_array() || record[0].size() != 2) { return unreadable(place, "its trace is not `[instructions, decisions]`"); }
+  if (!record[0].is_array() || record[0].size() != 2) { return unreadable(place, because(Why::NotATvmTrace)); }
   TvmRecord out;
   out.workload = line[0].get<int64_t>();
   out.trace = record[0].dump();
@@ -179,7 +178,7 @@ auto read_tvm_record(const json& line, const std::string& place) -> Result<TvmRe
     for (const json& seconds : record[1]) {
       // A failed trial has the time 1e10.
       bool is_failed = seconds.is_number() && seconds.get<double>() >= 1e9 && std::isfinite(seconds.get<double>());
-      if (!is_failed && (!seconds.is_number() || !tune::is_time(seconds.get<double>()))) { return unreadable(place, "one of its times is not a time in seconds"); }
+      if (!is_failed && (!seconds.is_number() || !tune::is_time(seconds.get<double>()))) { return unreadable(place, because(Why::OneTimeNotSeconds)); }
       sum += seconds.get<double>();
       ++count;
     }
@@ -187,7 +186,7 @@ auto read_tvm_record(const json& line, const std::string& place) -> Result<TvmRe
   out.seconds = count > 0 && sum / static_cast<double>(count) < 1e9 ? sum / static_cast<double>(count) : 0;
   out.target = target_of_tvm(record[2]);
   for (const json& argument : record.size() > 3 && record[3].is_array() ? record[3] : json::array()) {
-    if (!argument.is_array() || argument.size() != 3 || !argument[1].is_string() || !argument[2].is_array()) { return unreadable(place, "its arguments are not `[\"TENSOR\", dtype, shape]`"); }
+    if (!argument.is_array() || argument.size() != 3 || !argument[1].is_string() || !argument[2].is_array()) { return unreadable(place, because(Why::NotTvmArguments)); }
     out.arguments.push_back(argument[1].get<std::string>() + argument[2].dump());
   }
   return out;

@@ -323,7 +323,7 @@ class LineBreaker {
     if (t == "*" || t == "/" || t == "//" || t == "%" || t == "@") { return 4; }
     return 0;
   }
-  // The `in` of `for x in y` is no operator; an `in` in a condition after it is.
+  // The `in` of `for x in y` is not an operator; an `in` in a condition after it is.
   static auto seen_condition(Parts parts, size_t at) -> bool {
     for (size_t i = at; i-- > 0;) {
       if (parts[i].is("for")) { return false; }

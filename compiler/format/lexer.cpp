@@ -104,7 +104,7 @@ class Lexer {
     return 0;
   }
 
-  // The position behind the "}" of a replacement field whose code begins at `at`; 0: it is no field.
+  // The position behind the "}" of a replacement field whose code begins at `at`; 0: it is not a field.
   [[nodiscard]] auto field_end(size_t at, char quote, bool is_triple, int depth) const -> size_t {
     int open = 0;
     for (size_t i = at; i < text_.size() && budget_ > 0;) {

@@ -19,7 +19,7 @@ struct InnerProgram {
   Origin where;         // the place of its name
 };
 
-/// True for a statement (a function, a class, an `if` ...) that contains programs and is no program itself. Reads the text only.
+/// True for a statement (a function, a class, an `if` ...) that contains programs and is not a program itself. Reads the text only.
 [[nodiscard]] auto has_programs_inside(const syntax::Stmt& stmt) -> bool;
 
 /// Reads the programs inside of a statement. Reports their errors, but no errors of the code around them. Programs in `with pytest.raises(...)`

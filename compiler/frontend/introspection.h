@@ -12,7 +12,7 @@ namespace loopsmith::frontend {
 void member_names(const Stmt& stmt, std::vector<Name>& out);
 void member_names(const Expr& expr, std::vector<Name>& out);
 
-/// The name of an operator, `tvm.ir.Op.get("tir.exp")`; empty: the value is no operator.
+/// The name of an operator, `tvm.ir.Op.get("tir.exp")`; empty: the value is not an operator.
 [[nodiscard]] auto operator_name(const Value& value) -> std::string;
 
 /// The classes of an object for `isinstance`, its own class first: the value of `__class__`.

@@ -217,7 +217,7 @@ class StmtObject final : public eval::Object {
   auto hash() const -> uint64_t override;
 };
 
-/// The value of an attribute that is no expression: an index map, a target.
+/// The value of an attribute that is not an expression: an index map, a target.
 class AttrObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;

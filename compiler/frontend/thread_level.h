@@ -42,7 +42,7 @@ class ThreadWord final : public eval::Object {
 };
 
 [[nodiscard]] auto thread_word(std::string_view path) -> Value;
-/// The member of `T` with this name. None: the name is no word of this language.
+/// The member of `T` with this name. None: the name is not a word of this language.
 [[nodiscard]] auto thread_member(Name name) -> std::optional<Value>;
 /// Records that the current program uses this language; does nothing outside of a program.
 void note_thread_level(Evaluator& e, std::string_view word, Origin where);

@@ -251,7 +251,7 @@ namespace {
 auto why_unknown(std::string_view op) -> std::string {
   static constexpr std::pair<std::string_view, const char*> rows[] = {
       {"anylist_", "the module has no function of that name that takes these arguments"}, {"lookup_param", "the module has no constant of that name: `NAME = T.allocate_const(...)`"},
-      {"texture2d_", "its first argument is no buffer of pixels with four numbers each"},
+      {"texture2d_", "its first argument is not a buffer of pixels with four numbers each"},
       {"nd_mem_alloc_with_scope", "it is not bound to a name, or its shape is not a `T.tvm_stack_make_shape(...)`"}, {"masked_", "its pointer has no element type, or another one than the value"}};
   for (auto [begin, why] : rows) {
     if (op.starts_with(begin)) { return std::string(": ") + why; }

@@ -38,7 +38,7 @@ struct Shadow {
   struct Granule { Use writer, reader, latest_reader; };
   Runner owner = Runner::Device;      // each block, or each thread, has a copy; otherwise all use one
   int granule = 1;                    // bytes
-  int shift = 0;                      // the logarithm of the granule's size; -1: it is no power of two
+  int shift = 0;                      // the logarithm of the granule's size; -1: it is not a power of two
   std::vector<Granule> uses;
 
   [[nodiscard]] auto is_on() const -> bool { return !uses.empty(); }

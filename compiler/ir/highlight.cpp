@@ -17,7 +17,7 @@ constexpr const char* comment = "\x1b[2m";
 constexpr const char* intrinsic = "\x1b[34m";
 constexpr const char* decorator = "\x1b[33m";
 
-/// The colour of a kind of loop other than serial, the same as in the drawn loop tree; null: the word is no kind of loop.
+/// The colour of a kind of loop other than serial, the same as in the drawn loop tree; null: the word is not a kind of loop.
 auto loop_kind(std::string_view word) -> const char* {
   static const std::unordered_map<std::string_view, const char*> words = {{"T.parallel", "\x1b[1;35m"}, {"T.vectorized", "\x1b[1;32m"}, {"T.unroll", "\x1b[1;33m"},
                                                                           {"T.thread_binding", "\x1b[1;34m"}, {"T.launch_thread", "\x1b[1;34m"}};

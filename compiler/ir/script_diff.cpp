@@ -69,7 +69,7 @@ auto all_lines(std::string_view before, std::string_view after) -> std::vector<L
   return out;
 }
 
-/// "i, j" of `for i, j in ...:`; empty: the line is no loop.
+/// "i, j" of `for i, j in ...:`; empty: the line is not a loop.
 auto loops_of(std::string_view line) -> std::string_view {
   line = stripped(line);
   if (!line.starts_with("for ")) { return {}; }

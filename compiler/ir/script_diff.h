@@ -6,7 +6,7 @@
 //     >                 for w_1 in T.unroll(7):
 //     > ... for co_1: conv (27 lines, deeper)
 //
-// The result is for people, and is no patch.
+// The result is for people, and is not a patch.
 #pragma once
 
 #include <cstddef>

@@ -123,28 +123,28 @@ auto open_file(const std::string& path) -> Result<std::unique_ptr<ByteSource>> {
 auto Archive::open(const std::string& path) -> Result<Archive> {
   File file(std::fopen(path.c_str(), "rb"));
   if (!file) { return error(Code::CannotRead).arg("file", path).arg("reason", std::strerror(errno)); }
-  auto bad = [&](const char* why) { return error(Code::BadTensorFile).arg("file", path).arg("reason", why); };
+  auto bad = [&](Why why) { return error(Code::BadTensorFile).arg("file", path).arg("reason", because(why).text()); };
   const uint64_t total = size_of(file.get());
   // The end record is 22 bytes and a comment.
   const uint64_t tail_at = total - std::min<uint64_t>(total, 22 + 65535);
   Bytes tail = piece(file.get(), tail_at, total - tail_at);
   std::optional<size_t> end;
   for (size_t at = tail.data.size() < 22 ? 0 : tail.data.size() - 22 + 1; at-- > 0 && !end;) { if (tail.u32(at) == end_mark) { end = at; } }
-  if (!end) { return bad("it does not end like a zip archive"); }
+  if (!end) { return bad(Why::NotAZip); }
   uint64_t count = tail.u16(*end + 10), bytes = tail.u32(*end + 12), at = tail.u32(*end + 16);
   if (*end >= 20 && tail.u32(*end - 20) == locator_mark) {
     Bytes end64 = piece(file.get(), tail.number(*end - 20 + 8, 8), 56);
-    if (end64.u32(0) != end64_mark) { return bad("its zip directory is damaged"); }
+    if (end64.u32(0) != end64_mark) { return bad(Why::ZipDamaged); }
     count = end64.number(32, 8);
     bytes = end64.number(40, 8);
     at = end64.number(48, 8);
   }
-  if (at > total || bytes > total - at || bytes > most_directory || count > most_members) { return bad("its zip directory is damaged"); }
+  if (at > total || bytes > total - at || bytes > most_directory || count > most_members) { return bad(Why::ZipDamaged); }
   Bytes directory = piece(file.get(), at, bytes);
   Archive out;
   out.path_ = path;
   for (size_t p = 0; out.members_.size() < count;) {
-    if (directory.u32(p) != directory_mark || p + 46 > directory.data.size()) { return bad("its zip directory is damaged"); }
+    if (directory.u32(p) != directory_mark || p + 46 > directory.data.size()) { return bad(Why::ZipDamaged); }
     Member m;
     m.flags = directory.u16(p + 8);
     m.method = directory.u16(p + 10);
@@ -153,7 +153,7 @@ auto Archive::open(const std::string& path) -> Result<Archive> {
     m.size = directory.u32(p + 24);
     m.header = directory.u32(p + 42);
     size_t name = directory.u16(p + 28), extra = directory.u16(p + 30), comment = directory.u16(p + 32);
-    if (p + 46 + name + extra + comment > directory.data.size()) { return bad("its zip directory is damaged"); }
+    if (p + 46 + name + extra + comment > directory.data.size()) { return bad(Why::ZipDamaged); }
     m.name.assign(directory.data.begin() + static_cast<std::ptrdiff_t>(p + 46), directory.data.begin() + static_cast<std::ptrdiff_t>(p + 46 + name));
     // An extra field has the numbers that do not fit into 32 bits, in this order.
     for (size_t x = p + 46 + name, last = x + extra; x + 4 <= last; x += 4 + directory.u16(x + 2)) {
@@ -179,18 +179,18 @@ auto Archive::names() const -> std::vector<std::string> {
 
 auto Archive::member(const std::string& name) const -> Result<std::unique_ptr<ByteSource>> {
   auto found = std::find_if(members_.begin(), members_.end(), [&](const Member& m) { return m.name == name; });
-  auto bad = [&](const std::string& why) { return error(Code::BadTensorFile).arg("file", path_).arg("reason", because(Why::PartOfFile).arg("part", name).arg("cause", why).text()); };
-  if (found == members_.end()) { return bad("is not in it"); }
-  if ((found->flags & 1U) != 0) { return bad("is encrypted"); }
-  if (found->method != 0 && found->method != 8) { return bad("is compressed in a way other than deflate"); }
+  auto bad = [&](Why why) { return error(Code::BadTensorFile).arg("file", path_).arg("reason", because(why).arg("part", name).text()); };
+  if (found == members_.end()) { return bad(Why::PartMissing); }
+  if ((found->flags & 1U) != 0) { return bad(Why::PartEncrypted); }
+  if (found->method != 0 && found->method != 8) { return bad(Why::PartOtherMethod); }
   File file(std::fopen(path_.c_str(), "rb"));
   if (!file) { return error(Code::CannotRead).arg("file", path_).arg("reason", std::strerror(errno)); }
   Bytes header = piece(file.get(), found->header, 30);
-  if (header.u32(0) != member_mark) { return bad("is not at its place in the directory"); }
+  if (header.u32(0) != member_mark) { return bad(Why::PartMisplaced); }
   uint64_t begin = found->header + 30 + header.u16(26) + header.u16(28), total = size_of(file.get());
-  if (begin > total || found->stored > total - begin || (found->method == 0 && found->stored != found->size)) { return bad("is cut off"); }
+  if (begin > total || found->stored > total - begin || (found->method == 0 && found->stored != found->size)) { return bad(Why::PartCutOff); }
   // Deflate expands a byte to at most 1032 bytes. A member with a larger size is damaged: no memory is allocated for it.
-  if (found->size / 1032 > found->stored) { return bad("is damaged"); }
+  if (found->size / 1032 > found->stored) { return bad(Why::PartDamaged); }
   ::fseeko(file.get(), static_cast<off_t>(begin), SEEK_SET);
   return std::unique_ptr<ByteSource>(std::make_unique<MemberSource>(std::move(file), found->stored, found->size, found->method == 8, found->checksum));
 }

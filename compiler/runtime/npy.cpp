@@ -61,23 +61,23 @@ auto in_row_order(const Tensor& columns) -> Result<Tensor> {
 
 // `name`: for messages.
 auto read_array(ByteSource& source, const std::string& name, DataType expected) -> Result<Tensor> {
-  auto bad = [&](std::string why) { return error(Code::BadTensorFile).arg("file", name).arg("reason", why); };
+  auto bad = [&](const Reason& why) { return error(Code::BadTensorFile).arg("file", name).arg("reason", why.text()); };
   unsigned char start[12] = {};
-  if (source.read(start, 10) != 10 || std::memcmp(start, "\x93NUMPY", 6) != 0) { return bad("it does not begin as one"); }
+  if (source.read(start, 10) != 10 || std::memcmp(start, "\x93NUMPY", 6) != 0) { return bad(because(Why::NotNpy)); }
   uint32_t length = start[8] | (uint32_t(start[9]) << 8U);
   if (start[6] >= 2) {
-    if (source.read(start + 10, 2) != 2) { return bad("it ends within its header"); }
+    if (source.read(start + 10, 2) != 2) { return bad(because(Why::EndsInHeader)); }
     length |= (uint32_t(start[10]) << 16U) | (uint32_t(start[11]) << 24U);
   }
-  if (length > (1U << 20U)) { return bad("its header is longer than a megabyte"); }
+  if (length > (1U << 20U)) { return bad(because(Why::HeaderTooLong)); }
   std::string header(length, ' ');
-  if (source.read(header.data(), length) != length) { return bad("it ends within its header"); }
+  if (source.read(header.data(), length) != length) { return bad(because(Why::EndsInHeader)); }
   std::string_view descr = header_value(header, "descr");
   std::string_view order = header_value(header, "fortran_order");
   std::string_view dims = header_value(header, "shape");
-  if (descr.size() < 4 || order.empty() || dims.empty() || dims[0] != '(') { return bad("its header lacks the type, the order or the shape"); }
+  if (descr.size() < 4 || order.empty() || dims.empty() || dims[0] != '(') { return bad(because(Why::HeaderIncomplete)); }
   std::string_view type = descr.substr(1, descr.find(descr[0], 1) - 1);
-  if (type.size() < 2) { return bad("its header lacks the type, the order or the shape"); }
+  if (type.size() < 2) { return bad(because(Why::HeaderIncomplete)); }
   DataType dtype;
   for (DataType t : {DataType::bool_(), DataType::float_(16), DataType::float_(32), DataType::float_(64), DataType::int_(8), DataType::int_(16),
                      DataType::int_(32), DataType::int_(64), DataType::uint(8), DataType::uint(16), DataType::uint(32), DataType::uint(64)}) {
@@ -85,27 +85,27 @@ auto read_array(ByteSource& source, const std::string& name, DataType expected) 
   }
   // ml_dtypes writes "<V2" for bfloat16; NumPy itself writes "|V2".
   if (is_short_real(expected) && has_tensors(expected) && type.substr(1) == npy_type(expected).substr(1) && type[0] != '>') { dtype = expected; }
-  if (dtype.is_void() && type.find('V') == 1) { return bad(fmt::format("its elements are bare bytes (`{}`), and no type of reals of that size is wanted", type)); }
-  if (dtype.is_void()) { return bad(fmt::format("its elements are of type `{}`, which has no tensors here", type)); }
+  if (dtype.is_void() && type.find('V') == 1) { return bad(because(Why::BareBytes).arg("type", type)); }
+  if (dtype.is_void()) { return bad(because(Why::NoTensorsOfType).arg("type", type)); }
   std::vector<int64_t> shape;
   dims.remove_prefix(1);
   while (true) {
     dims.remove_prefix(std::min(dims.find_first_not_of(" ,"), dims.size()));
-    if (dims.empty()) { return bad("its shape does not end"); }
+    if (dims.empty()) { return bad(because(Why::ShapeDoesNotEnd)); }
     if (dims[0] == ')') { break; }
     int64_t value = 0;
     auto [end, status] = std::from_chars(dims.data(), dims.data() + dims.size(), value);
-    if (status != std::errc() || value < 0) { return bad("its shape is not a list of sizes"); }
+    if (status != std::errc() || value < 0) { return bad(because(Why::ShapeNotSizes)); }
     shape.push_back(value);
     dims.remove_prefix(static_cast<size_t>(end - dims.data()));
   }
   // The file must contain as many bytes as its header specifies. Checked before memory is allocated for them.
   uint64_t held = source.left();
   std::optional<uint64_t> needed = byte_count(dtype, shape);
-  if (!needed || held < *needed) { return bad(fmt::format("it holds {} bytes of elements, its shape needs {}", held, needed ? fmt::format("{}", *needed) : "more than memory has")); }
+  if (!needed || held < *needed) { return bad(because(Why::ElementBytes).arg("found", held).arg("needed", needed ? std::to_string(*needed) : "more than 64 bits count")); }
   LOOPSMITH_TRY(out, Tensor::zeros(dtype, std::move(shape)));
-  if (source.read(out.data(), out.bytes()) != out.bytes()) { return bad("its elements could not be read"); }
-  if (!source.is_intact()) { return bad("its checksum is wrong: it is damaged"); }
+  if (source.read(out.data(), out.bytes()) != out.bytes()) { return bad(because(Why::ElementsUnreadable)); }
+  if (!source.is_intact()) { return bad(because(Why::ChecksumWrong)); }
   bool is_transposed = order.starts_with("True") && out.shape().size() > 1;
   return is_transposed ? in_row_order(out) : Result<Tensor>(std::move(out));
 }

@@ -61,7 +61,7 @@ def main(A: T.Buffer((32, 32), "float32"), B: T.Buffer((32, 32), "float32"), D: 
             E[vi, vj] = C[vi, vj] + D[vj]
 )";
 
-/// An element-wise loop whose extent is no multiple of the usual tile sizes.
+/// An element-wise loop whose extent is not a multiple of the usual tile sizes.
 inline constexpr std::string_view scale = R"(@T.prim_func
 def main(A: T.Buffer((30,), "float32"), B: T.Buffer((30,), "float32")):
     for i in range(30):

@@ -396,7 +396,7 @@ auto factors_near(const Value& given, const Choice& choice) -> std::vector<Value
   for (const Value& factor : *list) {
     const int64_t* number = factor.integer();
     if (!number && !factor.is_none()) { return {}; }
-    // Replaces a value that is no factor by None, which is inferred.
+    // Replaces a value that is not a factor by None, which is inferred.
     numbers.push_back(number && *number > 0 ? *number : 2);
   }
   size_t free = 0;

@@ -245,7 +245,7 @@ class Places::FromLeaves {
     if (parts_.empty() || !parts_.back().is_fresh) { parts_.push_back({static_cast<int>(out.fresh), static_cast<int>(out.fresh), true}); }
     ++parts_.back().end;
     parent_ = place.id;
-    // The list of statements that was entered last, and its old version; null if one of the two is no list.
+    // The list of statements that was entered last, and its old version; null if one of the two is not a list.
     const Standing* old = refused_;
     const Stmt* old_body = !old ? nullptr : old->is_loop ? &static_cast<const For*>(old->node)->body : &static_cast<const BlockRealize*>(old->node)->block->body;
     body_ = body.as<SeqStmt>();

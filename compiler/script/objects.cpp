@@ -245,7 +245,7 @@ auto schedule_show(Evaluator& evaluator, const eval::Value& self, const Argument
   return {};
 }
 
-// "2min", "90s", 30, in seconds. None: the value is no duration.
+// "2min", "90s", 30, in seconds. None: the value is not a duration.
 auto seconds_of(const eval::Value& value) -> std::optional<double> {
   std::string text = value.string() ? *value.string() : value.is_int() ? std::to_string(value.int_value()) : value.is_float() ? float_text(value.float_value()) : std::string();
   char* end = nullptr;

@@ -39,7 +39,7 @@ struct ScheduleFunction {
   std::vector<std::vector<const syntax::Expr*>> contexts;   // syntax::contexts_of
   std::vector<eval::Value> arguments;          // of its first parameters, given by the task of a template; the others have the values of tests
 };
-/// None if the function is no schedule function.
+/// None if the function is not a schedule function.
 [[nodiscard]] auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const void> tree, std::string_view text)
     -> std::optional<ScheduleFunction>;
 /// The same for one of the schedules that the function makes.

@@ -40,7 +40,7 @@ struct FileSchedule {
   size_t number = 0;               // its number among those, in the order of the text
   bool makes_its_own = false;      // `sch = tir.Schedule(program)` in its body
   uint64_t context = 0;            // hash of everything that it may use apart from its program
-  std::string template_name;       // of `@autotvm.template(NAME)`; empty: it is no template
+  std::string template_name;       // of `@autotvm.template(NAME)`; empty: it is not a template
   std::vector<eval::Value> arguments;   // of the task of a template
 
   // Its program, set by `Schedules::update`.

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith {
 namespace {
@@ -144,6 +145,8 @@ auto replace(const std::string& target, const struct stat* old, Pieces pieces) -
 
 }  // namespace
 
+auto unreadable(std::string_view place, const Reason& why) -> Diagnostic { return error(Code::CannotRead).arg("file", place).arg("reason", why.text()); }
+
 auto read_text(const std::string& path) -> Result<std::string> {
   auto fail = [&](const char* why) -> Diagnostic { return error(Code::CannotRead).arg("file", path == "-" ? "standard input" : path).arg("reason", why); };
   std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
@@ -155,7 +158,7 @@ auto read_text(const std::string& path) -> Result<std::string> {
   int problem = std::ferror(file) != 0 ? errno : 0;
   if (file != stdin) { std::fclose(file); }
   if (problem != 0) { return fail(std::strerror(problem)); }
-  if (out.size() > largest_text) { return fail("it is larger than 64 MiB"); }
+  if (out.size() > largest_text) { return unreadable(path == "-" ? "standard input" : path, because(Why::TextTooLarge)); }
   return out;
 }
 

@@ -7,11 +7,15 @@
 #include <string_view>
 
 #include "support/diagnostic.h"
+#include "support/reason.h"
 
 namespace loopsmith {
 
 /// The most bytes of a text, more than any hand-written program. Reading more, from a device without an end, would only fill memory.
 inline constexpr size_t largest_text = 64 << 20;
+
+/// The diagnostic for a file, or for one line of it (`records.json:3`), whose content cannot be used.
+[[nodiscard]] auto unreadable(std::string_view place, const Reason& why) -> Diagnostic;
 
 /// Reads a file, or standard input for "-".
 [[nodiscard]] auto read_text(const std::string& path) -> Result<std::string>;

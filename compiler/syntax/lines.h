@@ -70,7 +70,7 @@ struct Chunk {
 /// The functions directly inside of a class, whose text is `text`.
 [[nodiscard]] auto split_members(std::string_view text, const Lines& lines) -> std::vector<Chunk>;
 /// The parts of a long program, whose function is `text`: each statement with a body is one part; other statements are grouped. Only the lines nearby decide
-/// where a part begins, so that an edit leaves the other parts unchanged. Empty for a function that is no program, is short, or has an
+/// where a part begins, so that an edit leaves the other parts unchanged. Empty for a function that is not a program, is short, or has an
 /// unclear layout.
 [[nodiscard]] auto split_body(std::string_view text, const Lines& lines) -> std::vector<Chunk>;
 /// The fewest lines of a program that is parsed in parts. Tests set it; so does LOOPSMITH_TEST_PARTS.

@@ -288,7 +288,7 @@ class Inject : public Mutator {
       parts[i].stage = (*stage)[i];
       parts[i].order = (*order)[i];
       last = std::max(last, parts[i].stage);
-      if (parts[i].stage < 0 || parts[i].stage > 64) { return fail(loop, fmt::format("{} is no stage: they are 0 to 64", parts[i].stage)); }
+      if (parts[i].stage < 0 || parts[i].stage > 64) { return fail(loop, fmt::format("{} is not a stage: stages are 0 to 64", parts[i].stage)); }
       if (!seen.insert(parts[i].order).second) { return fail(loop, fmt::format("two statements have place {} in `software_pipeline_order`", parts[i].order)); }
       parts[i].touched.visit(parts[i].stmt);
     }

@@ -312,7 +312,7 @@ class Inliner : public Mutator {
     return value ? value : changed;
   }
 
-  // Calls whose value is no plain expression are evaluated before the statement.
+  // Calls whose value is not a plain expression are evaluated before the statement.
   auto on(const BufferStore& n) -> Stmt override {
     Stmt changed = Mutator::on(n);
     const auto& store = *changed.as<BufferStore>();

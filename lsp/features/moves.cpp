@@ -103,7 +103,7 @@ auto focus_in_schedule(const Snapshot& snapshot, const script::FileSchedule& sch
 
 auto matches(const Origin& a, const Origin& b) -> bool { return a.decl == b.decl && a.begin == b.begin && a.end == b.end; }
 
-/// The name in `with T.block("C")`; empty: the statement is no block, or the block has no name.
+/// The name in `with T.block("C")`; empty: the statement is not a block, or the block has no name.
 auto block_named(const syntax::Stmt& statement) -> std::string {
   const auto* with = statement.as<syntax::WithStmt>();
   const auto* call = with != nullptr && !with->items.empty() ? with->items.front().context->as<syntax::CallExpr>() : nullptr;

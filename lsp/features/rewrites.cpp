@@ -345,7 +345,7 @@ auto name_that_stays_used(const Snapshot& snapshot, const script::FileSchedule& 
       return targets.find(", " + entity.name.str() + ",") != std::string::npos;
     });
     if (is_gone || (is_bound_anew && entity.function == (schedule.place != SIZE_MAX ? DeclId{} : schedule.decl))) {
-      return fmt::format("`{}` is used in line {}, which is no step of the schedule", entity.name.view(), snapshot.lines().line_of(o.span.begin) + 1);
+      return fmt::format("`{}` is used in line {}, which is not a step of the schedule", entity.name.view(), snapshot.lines().line_of(o.span.begin) + 1);
     }
   }
   return std::nullopt;

@@ -152,7 +152,7 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
   if (primitive == "compute_at") { names.push_back("reverse_compute_at"); }
   for (std::string_view name : names) {
     const schedule::Primitive* row = schedule::find_primitive(name);
-    if (row == nullptr || row->is_pure || row->is_sampling) { return refuse(fmt::format("`{}` is no primitive that changes a program", name)); }
+    if (row == nullptr || row->is_pure || row->is_sampling) { return refuse(fmt::format("`{}` is not a primitive that changes a program", name)); }
     if (name == "split" && !factors.empty()) {
       schedule::Value::List list;
       for (const auto& factor : factors) { list.push_back(factor ? schedule::Value(*factor) : schedule::Value()); }

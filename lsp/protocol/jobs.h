@@ -16,7 +16,7 @@ inline constexpr const char* job_method = "loopsmith/job";
 /// None: the kind or the phase is missing or unknown.
 [[nodiscard]] auto job_from(const Json& params) -> std::optional<JobFacts>;
 
-/// A number that a JSON object has under a name; none: it has no such member, or the member is no number.
+/// A number that a JSON object has under a name; none: it has no such member, or the member is not a number.
 [[nodiscard]] auto number_in(const Json& json, const char* name) -> std::optional<double>;
 
 }  // namespace loopsmith::lsp

@@ -34,7 +34,7 @@ auto base() -> std::string {
 
 constexpr std::string_view prefix = "loopsmith-mirror-";
 
-/// Opens and locks the folder; -1: another user owns it, another server has locked it, or it is no folder.
+/// Opens and locks the folder; -1: another user owns it, another server has locked it, or it is not a folder.
 auto locked(const std::string& folder) -> int {
   int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) { return -1; }

@@ -115,7 +115,7 @@ auto help(Session& session, const std::vector<std::string>& arguments) -> bool {
       session.print(":" + std::string(c->name) + " " + std::string(c->arguments) + "\n  " + std::string(c->summary) + "\n");
       return true;
     }
-    session.complain("`" + name + "` is no primitive and no command\n");
+    session.complain("`" + name + "` is neither a primitive nor a command\n");
     return false;
   }
   std::string text =
@@ -368,7 +368,7 @@ auto watch(Session& session, const std::vector<std::string>& arguments) -> bool 
   CancelToken token = session.interrupt();
   std::error_code problem;
   auto seen = std::filesystem::last_write_time(session.source(), problem);
-  if (problem) { session.complain("cannot watch `" + session.path() + "`: it is no file\n"); return false; }
+  if (problem) { session.complain("cannot watch `" + session.path() + "`: it is not a file\n"); return false; }
   session.print("watching " + session.path() + "; Ctrl-C ends it\n");
   std::string before = session.module_text();
   while (!token.is_cancelled()) {

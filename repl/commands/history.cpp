@@ -97,7 +97,7 @@ auto past(Session& session, const std::vector<std::string>& arguments) -> bool {
     last = now;
   }
   if (out.empty()) {
-    session.complain("`" + name + "` is no loop or block here\n");
+    session.complain("`" + name + "` is not a loop or block here\n");
     return false;
   }
   session.show(out);

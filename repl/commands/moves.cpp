@@ -41,7 +41,7 @@ auto read_hint_request(const Session& session, const schedule::FuncState& func, 
     } else if (session.place_of(name + "[0]") != nullptr) {
       for (size_t i = 0; const schedule::Place* one = session.place_of(fmt::format("{}[{}]", name, i)); ++i) { request.about.push_back(one); }
     } else {
-      session.complain(session.is_gone(name) ? session.no_place(name) : "`" + name + "` is no primitive, and no loop or block of the program\n");
+      session.complain(session.is_gone(name) ? session.no_place(name) : "`" + name + "` is neither a primitive, nor a loop or block of the program\n");
       return std::nullopt;
     }
   }
@@ -293,7 +293,7 @@ auto read_what_if(const Session& session, const std::vector<std::string>& argume
     auto split = split_of_step(session, *step);
     return split ? std::optional(WhatIf{split}) : std::nullopt;
   }
-  session.complain("`" + arguments[0] + "` is no loop of the program and no step\n");
+  session.complain("`" + arguments[0] + "` is neither a loop of the program nor a step\n");
   return std::nullopt;
 }
 

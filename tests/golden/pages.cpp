@@ -78,7 +78,7 @@ void check_link(const fs::path& root, const fs::path& page, size_t line, std::st
   }
   fs::path file = target.empty() ? page : page.parent_path() / target;
   if (!fs::exists(file)) { return fail(shown, line, "a link to `" + target + "`, which does not exist"); }
-  if (!anchor.empty() && !anchors_of(file).contains(anchor)) { fail(shown, line, "a link to `#" + anchor + "`, which is no heading of " + fs::relative(file, root).string()); }
+  if (!anchor.empty() && !anchors_of(file).contains(anchor)) { fail(shown, line, "a link to `#" + anchor + "`, which is not a heading of " + fs::relative(file, root).string()); }
 }
 
 // The `[text](target)` of a line, code in backticks left out.

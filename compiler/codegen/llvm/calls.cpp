@@ -222,7 +222,7 @@ class CallBuilder {
   auto reinterpret() -> Value {
     llvm::Type* type = b_.type_of(type_);
     if (has_failed()) { return nullptr; }
-    if (type_.is_handle() != node_.args[0].dtype().is_handle() || type_.is_void()) { return wrong("a pointer is no number"); }
+    if (type_.is_handle() != node_.args[0].dtype().is_handle() || type_.is_void()) { return wrong("a pointer is not a number"); }
     if (type->getPrimitiveSizeInBits() != args_[0]->getType()->getPrimitiveSizeInBits()) { return wrong("the types differ in size"); }
     return ir_.CreateBitCast(args_[0], type);
   }

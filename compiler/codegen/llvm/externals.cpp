@@ -46,7 +46,7 @@ auto ModuleBuilder::memory_function(const std::string& name, const Call& node) -
   if (node.args.size() != 4) { return wrong(fmt::format("it takes 3 arguments, and {} are given", node.args.size() - 1)); }
   const bool sets = name == "memset";
   for (size_t i = 1; i <= (sets ? 1U : 2U); ++i) {
-    if (!node.args[i].dtype().is_handle()) { return wrong(fmt::format("argument {} is no pointer", i)); }
+    if (!node.args[i].dtype().is_handle()) { return wrong(fmt::format("argument {} is not a pointer", i)); }
     if (memory_behind(node.args[i]) == nullptr) {
       return wrong(fmt::format("the size of the memory behind argument {} is not known: give it `T.address_of(BUFFER[...])`, `BUFFER.data` or `BUFFER.access_ptr(...)`", i));
     }

@@ -78,7 +78,7 @@ class SourcePrinter {
   auto dot_of_bytes(const Expr& a, const Expr& b, const Expr& c, const Call& node) -> std::string;
   /// Shapes and layouts of the fragments of matrix units, by their calls.
   void find_fragments(const Stmt& kernel);
-  /// Declares the registers of fragments; false if the memory is no fragment.
+  /// Declares the registers of fragments; false if the memory is not a fragment.
   auto fragment_array(const Allocate& node, int64_t count) -> bool;
   auto pointer_argument(const Expr& e, const Expr& offset) -> std::string;
   auto at_offset(const VarNode& data, DataType element, const Expr& offset, Origin origin) -> std::string;

@@ -29,7 +29,7 @@ class AnsorSearch {
   std::shared_ptr<std::map<std::string, std::vector<script::auto_scheduler::Step>>> steps_ = std::make_shared<std::map<std::string, std::vector<script::auto_scheduler::Step>>>();   // by trace
 };
 
-/// The task of a selected program; none: the program is no task of the auto-scheduler.
+/// The task of a selected program; none: the program is not a task of the auto-scheduler.
 [[nodiscard]] auto task_of(const Selection& selection) -> std::optional<script::auto_scheduler::Task>;
 
 }  // namespace loopsmith::driver::commands

@@ -20,6 +20,7 @@
 #include "script/autotvm/log.h"
 #include "script/log_values.h"
 #include "support/codes.h"
+#include "support/files.h"
 #include "support/hash.h"
 #include "support/reasons.h"
 #include "support/spelling.h"
@@ -146,7 +147,7 @@ auto take_tvm_database(tune::Database& database, const std::string& path, const 
     LOOPSMITH_TRY(read, read_tvm_record(json::parse(line, nullptr, false), place));
     if (workload && read.workload != *workload) { continue; }
     if (read.workload < 0 || read.workload >= static_cast<int64_t>(programs.size())) {
-      return error(Code::CannotRead).arg("file", place).arg("reason", because(Why::WorkloadNumber).arg("number", read.workload).arg("count", programs.size()).text());
+      return unreadable(place, because(Why::WorkloadNumber).arg("number", read.workload).arg("count", programs.size()));
     }
     auto index = static_cast<size_t>(read.workload);
     const std::string& name = programs[index]->functions.front().first.str();
@@ -163,7 +164,7 @@ auto take_tvm(tune::Database& database, const std::string& path, const std::stri
     LOOPSMITH_TRY(read, read_tvm_record(json::parse(line, nullptr, false), place));
     if (workload && read.workload != *workload) { continue; }
     if (seen && *seen != read.workload) {
-      return error(Code::CannotRead).arg("file", place).arg("reason", because(Why::OfAnotherProgram).text())
+      return unreadable(place, because(Why::OfAnotherProgram))
           .remedy("pick one: `--workload N`, its line in database_workload.json, from 0");
     }
     seen = read.workload;
@@ -190,7 +191,7 @@ auto take_autotvm(tune::Database& database, const std::string& path, const std::
   workspace::Document& document = selection.file->document();
   const script::FileSchedule* schedule = document.schedules().find(Name(selection.schedule));
   if (!schedule || selection.template_name.empty()) {
-    return error(Code::CannotRead).arg("file", path).arg("reason", because(Why::LogWithoutTemplate).text()).remedy("name the template: `--with NAME`");
+    return unreadable(path, because(Why::LogWithoutTemplate)).remedy("name the template: `--with NAME`");
   }
   const std::vector<eval::Value> arguments = schedule->arguments;
   int trial = 0;
@@ -292,7 +293,7 @@ auto import_records(Request& request) -> int {
   if (std::string records = tvm_records_at(path); !records.empty() && !request.arguments.has("--program")) {
     std::string workloads = tvm_workloads_at(path);
     if (workloads.empty()) {
-      return request.fail({error(Code::CannotRead).arg("file", path).arg("reason", because(Why::RecordsWithoutWorkloads).text())
+      return request.fail({unreadable(path, because(Why::RecordsWithoutWorkloads))
                                .remedy("name the file with the program: `--program FILE`")});
     }
     auto read = read_tvm_workloads(workloads);
@@ -417,18 +418,18 @@ auto pick_workload(const Request& request, const Workloads& workloads) -> Result
     if ((w.name == request.subject() || workload_text(w.task) == request.subject()) && (!picked || w.records > picked->records)) { picked = &w; }
   }
   if (picked != nullptr) { return picked; }
-  Diagnostic d = error(Code::CannotRead).arg("file", request.path).arg("reason", because(Why::NoTrialsOf).arg("subject", request.subject()).text());
+  Diagnostic d = unreadable(request.path, because(Why::NoTrialsOf).arg("subject", request.subject()));
   std::string meant = closest(request.subject(), names);
   return meant.empty() ? std::move(d) : std::move(d).remedy(fmt::format("did you mean `{}`?", meant));
 }
 
 /// Implements `best`, `export --tvm` and `show` for one program.
 auto show_one(Request& request, tune::Database& database, const tune::Database::Workload& picked) -> int {
-  auto unreadable = [&](std::string why) { return request.fail({error(Code::CannotRead).arg("file", request.path).arg("reason", why)}); };
+  auto fail = [&](const Reason& why) { return request.fail({unreadable(request.path, why)}); };
   if (request.verb == "best") {
     auto best = database.best(picked.task);
     if (!best) { return request.fail(best.diagnostics()); }
-    if (!*best) { return unreadable(fmt::format("no trial of `{}` was measured", request.subject())); }
+    if (!*best) { return fail(because(Why::NoMeasuredTrial).arg("subject", request.subject())); }
     fmt::print("{}\n", (*best)->trace);
     return exit_done;
   }
@@ -437,7 +438,7 @@ auto show_one(Request& request, tune::Database& database, const tune::Database::
   if (request.verb == "export") {
     auto file = SourceFile::from_text(picked.name, picked.text);
     auto parsed = workspace::find_program(*file->snapshot(), {});
-    if (!parsed || !parsed->module || parsed->module->functions.empty()) { return unreadable(fmt::format("the text of `{}` in it is no program", request.subject())); }
+    if (!parsed || !parsed->module || parsed->module->functions.empty()) { return fail(because(Why::TextNoProgram).arg("name", request.subject())); }
     for (const tune::Record& r : *records) {
       if (r.outcome == tune::Outcome::Measured) { print_line(tvm_record(picked, r, parsed->module->functions.front().second)); }
     }
@@ -464,7 +465,7 @@ auto db(std::vector<std::string> args) -> int {
   if (request.verb == "import") { return import_records(request); }
   // Opening a missing database would create it.
   if (!std::filesystem::exists(request.path)) {
-    return request.fail({error(Code::CannotRead).arg("file", request.path).arg("reason", because(Why::NoSuchFile).text()).remedy("run `loopsmith tune` first")});
+    return request.fail({unreadable(request.path, because(Why::NoSuchFile)).remedy("run `loopsmith tune` first")});
   }
   auto database = tune::Database::open(request.path);
   if (!database) { return request.fail(database.diagnostics()); }

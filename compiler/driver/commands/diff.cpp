@@ -50,7 +50,7 @@ auto read_range(const std::string& range) -> std::variant<LineRange, int> {
   std::string_view right = dots == std::string::npos ? std::string_view() : std::string_view(range).substr(dots + 2);
   auto a = line(left);
   auto b = line(right);
-  if ((!left.empty() && !a) || (!right.empty() && !b)) { return usage_error("diff", fmt::format("`{}` is no range of lines, as `24..28`", range)); }
+  if ((!left.empty() && !a) || (!right.empty() && !b)) { return usage_error("diff", fmt::format("`{}` is not a range of lines such as `24..28`", range)); }
   LineRange out;
   out.is_single = dots == std::string::npos;
   if (a) { out.from = static_cast<uint32_t>(*a); }

@@ -63,7 +63,7 @@ struct Answer {
   bool is_equal = false;
   std::string how = {};       // the inputs and the two compared methods; empty: they were not compared
   std::string note = {};      // the first difference, or the reason why they were not compared
-  std::string extent = {};    // "2 inputs, max 1 ulp, seed 8"; empty: unknown
+  std::string extent = {};    // "2 inputs, largest error 3e-7 of the result's scale (1e-5 allowed)"; empty: unknown
 };
 
 auto report(const Arguments& arguments, const Selection& selection, const Answer& answer) -> int {

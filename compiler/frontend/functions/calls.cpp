@@ -181,7 +181,7 @@ class IntrinsicObject final : public eval::Object {
     return true;
   }
 
-  // The arguments as expressions, a buffer as its pointer. False: an argument is no expression, or their number is wrong; the error was reported.
+  // The arguments as expressions, a buffer as its pointer. False: an argument is not an expression, or their number is wrong; the error was reported.
   auto to_operands(Evaluator& e, const Arguments& a, std::vector<Expr>& args) const -> bool {
     static const Name packed("tvm_call_packed"), cpacked("tvm_call_cpacked");
     bool good = true;

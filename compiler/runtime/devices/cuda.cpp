@@ -193,7 +193,7 @@ class CudaDevice final : public Device {
     switch (code) {
       case out_of_memory: return failed(action, fmt::format("it has not enough free memory ({:.1f} GiB in all)", static_cast<double>(facts_.memory_bytes) / (1U << 30U))).remedy("choose smaller sizes with `--arg`, or end other programs that use the device");
       case illegal_address: return failed(action, "a kernel reads or writes outside of its buffers").remedy("`loopsmith interpret` names the access");
-      case misaligned: return failed(action, "a kernel accesses memory at an address that is no multiple of the access's size");
+      case misaligned: return failed(action, "a kernel accesses memory at an address that is not a multiple of the access's size");
       case illegal_instruction: case launch_failed: return failed(action, "a kernel was stopped by the hardware").remedy("`loopsmith interpret` checks every access");
       case assertion: return failed(action, "an assertion of a kernel failed");
       case launch_timeout: return failed(action, "a kernel ran longer than the driver allows");

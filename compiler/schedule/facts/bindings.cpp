@@ -27,7 +27,7 @@ auto extent_of(const std::vector<std::pair<Var, Range>>& domains, const VarNode*
   return 0;
 }
 
-// Adds the digits of a sum; false: the expression is no sum of digits. `allows_offset`: ignores terms without loop variables.
+// Adds the digits of a sum; false: the expression is not a sum of digits. `allows_offset`: ignores terms without loop variables.
 auto add_digits(const Expr& e, int64_t scale, const std::vector<std::pair<Var, Range>>& domains, bool allows_offset, std::vector<Digit>& out) -> bool {
   if (const Add* n = e.as<Add>()) { return add_digits(n->a, scale, domains, allows_offset, out) && add_digits(n->b, scale, domains, allows_offset, out); }
   auto is_loop = [&](const VarNode& v) { return std::any_of(domains.begin(), domains.end(), [&](const auto& d) { return d.first.get() == &v; }); };

@@ -302,7 +302,7 @@ class BoxInverse {
   [[nodiscard]] auto is_whole(const Box& box, size_t i) const -> bool {
     return analyzer_.can_prove_equal(box[i].min(), whole_[i].min()) && analyzer_.can_prove_equal(box[i].max(), whole_[i].max());
   }
-  /// The variables of the digits that take all of their values: an interval that is no box of digits does not bound its lower digits.
+  /// The variables of the digits that take all of their values: an interval that is not a box of digits does not bound its lower digits.
   auto open_variables(const Box& box) -> std::unordered_set<const VarNode*> {
     std::unordered_set<const VarNode*> open;
     for (size_t i = 0; i < box.size(); ++i) {

@@ -27,7 +27,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// For every buffer the variables that index it; null for an index that is no variable; empty if accesses differ.
+// For every buffer the variables that index it; null for an index that is not a variable; empty if accesses differ.
 class IndexVariables : public Visitor {
  public:
   using Visitor::on;

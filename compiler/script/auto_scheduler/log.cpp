@@ -46,9 +46,9 @@ auto read_workload(const json& text, AnsorRecord& out) -> bool {
   return true;
 }
 
-// None: the line is no record; `why` has the reason.
+// None: the line is not a record; `why` has the reason.
 auto read_line(const json& line, std::string& why) -> std::optional<AnsorRecord> {
-  why = "it is no record of the auto-scheduler";
+  why = "it is not a record of the auto-scheduler";
   if (!line.is_object() || !line.contains("i") || !line["i"].is_array() || line["i"].size() != 2) { return std::nullopt; }
   const json& task = line["i"][0];
   const json& state = line["i"][1];

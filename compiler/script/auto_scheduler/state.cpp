@@ -199,7 +199,7 @@ auto State::apply_to_axis(const Step& step, size_t stage) -> std::string {
   if (step.kind == "SP") { return split(stage, axis, list_of(step, 3), number_of(step, 4) != 0); }
   if (step.kind == "FSP" || step.kind == "FFSP") {
     auto lengths = followed_lengths(steps_, step);
-    if (!lengths) { return "a step that it follows is no earlier split with so many levels"; }
+    if (!lengths) { return "a step that it follows is not an earlier split with so many levels"; }
     return split(stage, axis, *lengths, step.kind == "FSP" || number_of(step, 4) != 0);
   }
   return "no step has this kind; the kinds are AN FU PR RE SP FSP FFSP SA CA CI CR CHR CHW RF";
@@ -330,7 +330,7 @@ auto State::cache_write(size_t stage, const std::string& scope) -> std::string {
 // The stage in front computes partial results, with the axis among its own at `place`; the stage then reduces over that axis only.
 auto State::rfactor(size_t stage, size_t axis, int64_t place) -> std::string {
   const StateAxis factored = stages_[stage].axes[axis];
-  if (!factored.is_reduction) { return fmt::format("axis `{}` of stage `{}` is no reduction axis", factored.name, stages_[stage].name); }
+  if (!factored.is_reduction) { return fmt::format("axis `{}` of stage `{}` is not a reduction axis", factored.name, stages_[stage].name); }
   StateStage partial = stages_[stage];
   partial.name += ".rf";
   partial.is_output = false;

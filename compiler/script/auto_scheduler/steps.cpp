@@ -164,7 +164,7 @@ class Replay {
     if (dollar == std::string::npos) { return on_stage(*stage, "pragma", {*axis, Value::str(*kind)}); }
     int64_t most = 0;
     for (char c : kind->substr(dollar + 1)) {
-      if (c < '0' || c > '9' || most > 1'000'000'000) { return fail(fmt::format("`{}` is no number of steps", kind->substr(dollar + 1))); }
+      if (c < '0' || c > '9' || most > 1'000'000'000) { return fail(fmt::format("`{}` is not a number of steps", kind->substr(dollar + 1))); }
       most = most * 10 + (c - '0');
     }
     return on_stage(*stage, "pragma", {*axis, Value::str(kind->substr(0, dollar)), Value(most)}) && on_stage(*stage, "pragma", {*axis, Value::str("unroll_explicit"), Value(true)});
@@ -212,7 +212,7 @@ class Replay {
     const std::vector<int64_t> sources = step.kind == "FSP" ? std::vector<int64_t>{number_of(step, 2)} : list_of(step, 2);
     for (int64_t source : sources) {
       const bool is_split = source >= 0 && source < static_cast<int64_t>(number_) && steps_[static_cast<size_t>(source)].kind == "SP";
-      if (!is_split) { return (void)fail(fmt::format("step {} is no earlier split", source + 1)), std::nullopt; }
+      if (!is_split) { return (void)fail(fmt::format("step {} is not an earlier split", source + 1)), std::nullopt; }
     }
     auto out = followed_lengths({steps_.begin(), steps_.begin() + static_cast<ptrdiff_t>(number_)}, step);
     if (!out) { (void)fail(fmt::format("the split that it follows has {} levels", sources.empty() ? 0 : list_of(steps_[static_cast<size_t>(sources[0])], 3).size())); }

@@ -64,11 +64,11 @@ auto read_result(const json& result, AutotvmRecord& out) -> bool {
   return true;
 }
 
-// None: the line is no record; `why` has the reason.
+// None: the line is not a record; `why` has the reason.
 auto read_line(const json& line, std::string& why) -> std::optional<AutotvmRecord> {
   const bool is_newer = line.is_object() && line.contains("input");
   const bool is_older = line.is_object() && line.contains("i");
-  why = "it is no record of AutoTVM";
+  why = "it is not a record of AutoTVM";
   if (!is_newer && !is_older) { return std::nullopt; }
   const json& input = is_newer ? line["input"] : line["i"];
   const char* result_key = is_newer ? "result" : "r";

@@ -16,7 +16,7 @@ namespace loopsmith::script::autotvm {
 /// The namespace `autotvm`.
 [[nodiscard]] auto namespace_autotvm() -> const eval::Value&;
 
-/// The NAME of a template; none: the function is no template.
+/// The NAME of a template; none: the function is not a template.
 [[nodiscard]] auto template_name(const syntax::FunctionDef& def) -> std::optional<std::string>;
 
 struct Task {

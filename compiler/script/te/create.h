@@ -28,7 +28,7 @@ void add_stages(const ScheduleObject& schedule, const Made& made, bool is_at_onc
     -> std::optional<eval::Value>;
 /// The errors of stages that wait for a later statement (translate.h), once no statement follows.
 [[nodiscard]] auto unfinished(const ScheduleObject& schedule) -> Diagnostics;
-/// The loop of an axis; none: the value is no axis of these stages, or the axis has no loop now.
+/// The loop of an axis; none: the value is not an axis of these stages, or the axis has no loop now.
 [[nodiscard]] auto loop_of(const Stages& stages, const eval::Value& value) -> std::optional<schedule::LoopRV>;
 
 }  // namespace te

@@ -53,7 +53,7 @@ auto is_inside(const Stages& stages, size_t stage, size_t target) -> bool {
   return false;
 }
 
-// True for a stage that cannot be computed at its axis yet: another stage reads it, stands at the root, and is no output.
+// True for a stage that cannot be computed at its axis yet: another stage reads it, stands at the root, and is not an output.
 auto waits(const Stages& stages, size_t i) -> bool {
   const Stage& s = stages.stages[i];
   if (s.place != Stage::Place::At) { return false; }

@@ -277,7 +277,7 @@ auto NumberArray::repr() const -> std::string {
 
 namespace {
 
-/// "random.rand" for `np.random.rand`; empty: the expression is no name of NumPy.
+/// "random.rand" for `np.random.rand`; empty: the expression is not a name of NumPy.
 auto numpy_name(const syntax::Expr& callee) -> std::string {
   std::string out;
   const syntax::Expr* at = &callee;

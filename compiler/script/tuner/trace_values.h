@@ -7,7 +7,7 @@
 namespace loopsmith::script {
 
 [[nodiscard]] auto trace_value(schedule::Trace trace) -> eval::Value;
-/// Null: the value is no trace.
+/// Null: the value is not a trace.
 [[nodiscard]] auto trace_of(const eval::Value& value) -> const schedule::Trace*;
 
 }  // namespace loopsmith::script

@@ -6,8 +6,6 @@
 #include <map>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "support/codes.h"
 #include "support/reasons.h"
 
@@ -167,15 +165,15 @@ auto train(const std::vector<Sample>& samples) -> Result<TrainedModel> {
   return out;
 }
 
-auto why_not_trees(const std::vector<Tree>& trees) -> std::string {
+auto why_not_trees(const std::vector<Tree>& trees) -> std::optional<Reason> {
   for (const Tree& tree : trees) {
     for (size_t i = 0; i < tree.nodes.size(); ++i) {
       const Tree::Node& node = tree.nodes[i];
-      if (!std::isfinite(node.value) || !std::isfinite(node.threshold)) { return "a number is not finite"; }
+      if (!std::isfinite(node.value) || !std::isfinite(node.threshold)) { return because(Why::NodeNotFinite); }
       if (node.feature < 0) { continue; }
-      if (static_cast<size_t>(node.feature) >= summary_length) { return fmt::format("feature {} does not exist: there are {}", node.feature, summary_length); }
+      if (static_cast<size_t>(node.feature) >= summary_length) { return because(Why::NodeWithoutFeature).arg("feature", node.feature).arg("count", summary_length); }
       // A child behind its parent: walks end.
-      if (node.left <= i || node.right <= i || node.left >= tree.nodes.size() || node.right >= tree.nodes.size()) { return "a node of a tree has no valid children"; }
+      if (node.left <= i || node.right <= i || node.left >= tree.nodes.size() || node.right >= tree.nodes.size()) { return because(Why::NodeWithoutChildren); }
     }
   }
   return {};

@@ -4,9 +4,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "support/reason.h"
 #include "tune/cost/candidate_model.h"
 #include "tune/cost/samples.h"
 #include "tune/cost/trees.h"
@@ -25,8 +27,8 @@ struct TrainedModel {
 
 /// An error: there are too few samples, or no task has two.
 [[nodiscard]] auto train(const std::vector<Sample>& samples) -> Result<TrainedModel>;
-/// The reason why trees cannot be those of a model; empty: they can. Trees of files may have any numbers.
-[[nodiscard]] auto why_not_trees(const std::vector<Tree>& trees) -> std::string;
+/// The reason why trees cannot be those of a model; none: they can. Trees of files may have any numbers.
+[[nodiscard]] auto why_not_trees(const std::vector<Tree>& trees) -> std::optional<Reason>;
 
 /// The model in a search, where it goes on to learn from the measurements.
 [[nodiscard]] auto candidate_model(TrainedModel model) -> std::shared_ptr<CandidateModel>;

@@ -39,7 +39,7 @@ struct TextRewrite {
 
 /// The function of a declaration (or the one that it stands for, syntax/schedule_form.h), with its statements as spans of the text.
 struct Body {
-  std::shared_ptr<const syntax::FunctionDef> def;   // null: the declaration is no function
+  std::shared_ptr<const syntax::FunctionDef> def;   // null: the declaration is not a function
   uint32_t item_begin = 0;
   std::vector<Span> statements;
 };

@@ -33,7 +33,7 @@ void add_values(const ScheduleSpot& spot, ItemList& items, const schedule::Primi
       auto list = written_value(spot, param, one.text);
       const auto* factors = list ? list->as<schedule::Value::List>() : nullptr;
       for (size_t i = 0; factors != nullptr && i < factors->size(); ++i) { product = saturating_mul(product, (*factors)[i].integer() != nullptr ? *(*factors)[i].integer() : 1); }
-      item.detail = *extent % product == 0 ? fmt::format("`None` is {}", *extent / product) : fmt::format("{} is no multiple of {}: guarded by a condition", *extent, product);
+      item.detail = *extent % product == 0 ? fmt::format("`None` is {}", *extent / product) : fmt::format("{} is not a multiple of {}: guarded by a condition", *extent, product);
       if (*extent % product != 0) { item.rank = 2; }
     }
     if (one.legality.verdict == Verdict::Refused) {

@@ -138,7 +138,7 @@ auto ranges_formatting_route(const RouteContext& context, const Json& params) ->
   std::vector<format::Edit> edits;
   for (const Json& one : member(params, "ranges")) {
     auto range = range_from(one);
-    if (!range) { return bad_params("one of `ranges` is no range"); }
+    if (!range) { return bad_params("one of `ranges` is not a range"); }
     for (format::Edit& edit : range_formatting(snapshot, to_span(snapshot.text(), snapshot.lines(), *range, context.encoding))) { edits.push_back(std::move(edit)); }
   }
   // Several ranges in one statement give the same edits.

@@ -138,7 +138,7 @@ local ok, problem = xpcall(function()
   take_back()
 
   -- Statements that do not exist.
-  for asked, said in pairs({ ['99'] = '`99` is no statement of by_hand, which has 3', abc = '`abc` is no statement of by_hand, which has 3' }) do
+  for asked, said in pairs({ ['99'] = '`99` is not a statement of by_hand, which has 3', abc = '`abc` is not a statement of by_hand, which has 3' }) do
     told = {}
     vim.cmd('LoopsmithDiff ' .. asked)
     wait('what is said of ' .. asked, function() return is_told('no statement') ~= nil end)

@@ -183,7 +183,7 @@ def test_made():
     inner(4)
 
 
-# Programs in statements that are not read are reported too. Text is no program.
+# Programs in statements that are not read are reported too. Text is not a program.
 def test_tried(kind):
     try:
         @T.prim_func

@@ -255,7 +255,7 @@ auto describe(Queries& queries, const std::string& text) -> std::string {
   return out;
 }
 
-/// A name that locals.scm does not capture, although it is no attribute, no keyword of an argument and no part of an import.
+/// A name that locals.scm does not capture, although it is not an attribute, a keyword of an argument or a part of an import.
 auto forgotten_name(Queries& queries, TSNode root, const std::string& text) -> std::string {
   std::set<uint32_t> known;
   for (const Capture& capture : queries.locals.run(root, text)) { known.insert(capture.begin()); }

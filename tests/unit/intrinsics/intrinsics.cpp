@@ -107,9 +107,9 @@ TensorIntrin.register(7, one, two)
   CHECK(found[1].name.str() == "other");
   CHECK(!(found[0].implementation == found[0].description));
   REQUIRE(diagnostics.size() == 3);
-  CHECK(diagnostics[0].message() == "`wrong` is no tensor intrinsic: the root block of its implementation declares no access to `A` in `T.reads` or `T.writes`");
-  CHECK(diagnostics[1].message() == "`missing` is no tensor intrinsic: it needs a description and an implementation");
-  CHECK(diagnostics[2].message() == "`?` is no tensor intrinsic: its name is no string");
+  CHECK(diagnostics[0].message() == "`wrong` is not a tensor intrinsic: the root block of its implementation declares no access to `A` in `T.reads` or `T.writes`");
+  CHECK(diagnostics[1].message() == "`missing` is not a tensor intrinsic: it needs a description and an implementation");
+  CHECK(diagnostics[2].message() == "`?` is not a tensor intrinsic: its name is not a string");
 }
 
 TEST_CASE("each registration has the limits of a script, however much was evaluated before it") {
@@ -147,7 +147,7 @@ def dense(A: T.Buffer((5, 30, 70), "uint8"), B: T.Buffer((48, 70), "int8"), C: T
   const schedule::FuncState& func = *state.func(Name("main"));
   const schedule::Place& block = func.places().back();
   auto map = [&](const char* name, bool allow_padding) { return schedule::map_tensorize_loops(func, block, table().find(Name(name))->description, allow_padding); };
-  CHECK(!map("dot_16x4_vnni", false));   // 70 is no multiple of 4
+  CHECK(!map("dot_16x4_vnni", false));   // 70 is not a multiple of 4
   auto padded = map("dot_16x4_vnni", true);
   REQUIRE(padded);
   REQUIRE(padded->size() == 2);

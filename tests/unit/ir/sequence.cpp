@@ -23,7 +23,7 @@ auto is_same(const Sequence<std::string>& a, const std::vector<std::string>& b) 
 
 auto numbers(size_t from, size_t count) -> std::vector<std::string> {
   std::vector<std::string> out;
-  for (size_t i = 0; i < count; ++i) { out.push_back("a number that is no small string " + std::to_string(from + i)); }
+  for (size_t i = 0; i < count; ++i) { out.push_back("a number that is not a small string " + std::to_string(from + i)); }
   return out;
 }
 

@@ -118,7 +118,7 @@ TEST_CASE("every position of random texts goes there and back, in all encodings"
 }
 
 TEST_CASE("edits in all encodings have the result of edits of a plain string, and the lines of a fresh scan") {
-  // The stride is no multiple of 3, so that each encoding has its turn.
+  // The stride is not a multiple of 3, so that each encoding has its turn.
   for (size_t seed = 1; seed <= 120; seed += tests::stride(7)) {
     INFO("seed " << seed);
     std::mt19937 random(seed);

@@ -86,7 +86,7 @@ TEST_CASE("steps that do not fit their task", "[auto_scheduler]") {
   REQUIRE(refusal(session, {{"SP", {2, 5, 16, List{4}, 1}}}) == "cannot apply record 3 of `log.json`: step 1, `SP 2 5 16 [4] 1`: stage `matmul` has no axis 5; it has 3 axes then");
   REQUIRE(refusal(session, {{"SP", {2, 0, 128, List{4}, 1}}}).find("the record splits an axis of extent 128, and `i` of stage `matmul` has 16") != std::string::npos);
   REQUIRE(refusal(session, {{"XX", {2}}}).find("no step has this kind") != std::string::npos);
-  REQUIRE(refusal(session, {{"FSP", {4, 0, 0, 1}}}).find("step 1 is no earlier split") != std::string::npos);
+  REQUIRE(refusal(session, {{"FSP", {4, 0, 0, 1}}}).find("step 1 is not an earlier split") != std::string::npos);
   REQUIRE(refusal(session, {{"SP", {2, 0}}}).find("argument 4 must be a list of numbers") != std::string::npos);
   REQUIRE(refusal(session, {{"CI", {4}}}).find("it is an output of the schedule") != std::string::npos);
 }

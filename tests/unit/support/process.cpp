@@ -76,7 +76,7 @@ TEST_CASE("a crash is described by its signal") {
   CHECK(result->status.describe() == "was killed by signal 11 (SIGSEGV)");
 }
 
-TEST_CASE("a missing program, and one that is no program, are diagnostics") {
+TEST_CASE("a missing program, and one that is not a program, are diagnostics") {
   auto missing = Process::start({.argv = {"no-such-program-here"}});
   REQUIRE_FALSE(missing.ok());
   CHECK(missing.diagnostics().front().code == Code::CannotStart);

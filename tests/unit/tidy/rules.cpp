@@ -306,7 +306,7 @@ auto lists_and_includes(const Files& files) -> std::vector<std::string> {
   });
   for (const auto& [name, target] : targets) {
     for (const std::string& room : target.rooms) {
-      if (!targets.contains(room)) { out.push_back("`" + name + "` lists `" + room + "`, which is no room"); }
+      if (!targets.contains(room)) { out.push_back("`" + name + "` lists `" + room + "`, which is not a room"); }
       else if (!used[name].contains(room)) { out.push_back("`" + name + "` lists `" + room + "` and includes nothing of it"); }
     }
   }

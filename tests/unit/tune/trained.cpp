@@ -107,12 +107,12 @@ TEST_CASE("scores have their known values for the right, the reversed and no ord
 TEST_CASE("trees from a file are checked before they are walked") {
   using Nodes = std::vector<tune::Tree::Node>;
   const auto why = [](Nodes nodes) { return tune::why_not_trees({tune::Tree{std::move(nodes)}}); };
-  CHECK(why({{.value = 1}}).empty());
-  CHECK(why({{.feature = 3, .threshold = 1, .left = 1, .right = 2}, {.value = 1}, {.value = 2}}).empty());
-  CHECK(!why({{.feature = 3, .threshold = 1, .left = 0, .right = 1}, {.value = 1}}).empty());
-  CHECK(!why({{.feature = 3, .threshold = 1, .left = 1, .right = 9}, {.value = 1}}).empty());
-  CHECK(!why({{.feature = 100000, .threshold = 1, .left = 1, .right = 1}, {.value = 1}}).empty());
-  CHECK(!why({{.value = std::nan("")}}).empty());
+  CHECK(!why({{.value = 1}}));
+  CHECK(!why({{.feature = 3, .threshold = 1, .left = 1, .right = 2}, {.value = 1}, {.value = 2}}));
+  CHECK(why({{.feature = 3, .threshold = 1, .left = 0, .right = 1}, {.value = 1}}));
+  CHECK(why({{.feature = 3, .threshold = 1, .left = 1, .right = 9}, {.value = 1}}));
+  CHECK(why({{.feature = 100000, .threshold = 1, .left = 1, .right = 1}, {.value = 1}}));
+  CHECK(why({{.value = std::nan("")}}));
 }
 
 TEST_CASE("a model chooses among the proposals of any search, and learns from the measurements") {

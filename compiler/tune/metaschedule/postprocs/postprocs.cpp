@@ -5,6 +5,7 @@
 
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "target/gpu.h"
 #include "target/hardware.h"
 
@@ -65,7 +66,7 @@ auto numbers_of(const Target& target) -> TargetNumbers {
 }
 
 auto missing_number(const Schedule& sch, std::string_view postproc, std::string_view number) -> Diagnostic {
-  return error(Code::CannotTune).arg("function", sch.func_working_on().view()).arg("reason", std::string(postproc) + " needs `" + std::string(number) + "`, which the target does not have")
+  return error(Code::CannotTune).arg("function", sch.func_working_on().view()).arg("reason", because(Why::PostprocNeeds).arg("name", postproc).arg("number", number).text())
       .remedy("add `-" + std::string(number) + "=N` to the target");
 }
 

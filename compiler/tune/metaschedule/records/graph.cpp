@@ -7,7 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/codes.h"
+#include "support/files.h"
+#include "support/reasons.h"
 
 namespace loopsmith::tune::metaschedule {
 namespace {
@@ -50,7 +51,6 @@ auto node_text(const GraphNode& node) -> std::string {
   return out + "\n    }";
 }
 
-auto bad(const std::string& place, std::string why) -> Diagnostic { return error(Code::CannotRead).arg("file", place).arg("reason", std::move(why)); }
 
 auto read_node(const Json& json, size_t count, GraphNode& out) -> bool {
   if (!json.is_object()) { return false; }
@@ -89,15 +89,15 @@ auto graph_text(const Graph& graph) -> std::string {
 
 auto parse_graph(std::string_view text, const std::string& place) -> Result<Graph> {
   Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) { return bad(place, "its program is not JSON"); }
+  if (json.is_discarded() || !json.is_object()) { return unreadable(place, because(Why::ProgramNotJson)); }
   auto nodes = json.find("nodes");
   auto root = json.find("root");
   if (nodes == json.end() || !nodes->is_array() || root == json.end() || !root->is_number_unsigned() || root->get<size_t>() >= nodes->size()) {
-    return bad(place, "its program is not a graph of nodes with a root");
+    return unreadable(place, because(Why::ProgramNotAGraph));
   }
   Graph out{std::vector<GraphNode>(nodes->size()), root->get<size_t>()};
   for (size_t i = 0; i < nodes->size(); ++i) {
-    if (!read_node((*nodes)[i], nodes->size(), out.nodes[i])) { return bad(place, fmt::format("node {} of its program is malformed", i)); }
+    if (!read_node((*nodes)[i], nodes->size(), out.nodes[i])) { return unreadable(place, because(Why::NodeMalformed).arg("node", i)); }
   }
   return out;
 }

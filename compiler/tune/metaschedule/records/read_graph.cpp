@@ -24,7 +24,7 @@ class ReadGraph {
   auto module() -> Result<IRModule> {
     IRModuleNode out;
     size_t root = graph_.root;
-    if (type(root) != "IRModule") { fail(root, "is no module"); }
+    if (type(root) != "IRModule") { fail(root, "is not a module"); }
     size_t functions = failed_ ? 0 : child(root, "functions");
     const std::vector<size_t>& pairs = graph_.nodes[functions].data;
     std::vector<std::pair<Name, PrimFunc>> list;
@@ -79,7 +79,7 @@ class ReadGraph {
     return parsed.value_or(DataType::int_(32));
   }
   auto items(size_t node) -> const std::vector<size_t>& {
-    if (node != 0 && type(node) != "Array") { fail(node, "is no list"); }
+    if (node != 0 && type(node) != "Array") { fail(node, "is not a list"); }
     return graph_.nodes[node].data;
   }
 
@@ -127,7 +127,7 @@ class ReadGraph {
   }
   auto variable(size_t node) -> Var {
     Expr e = node == 0 ? Expr() : expr(node);
-    if (!failed_ && !e.as<VarNode>()) { fail(node, "is no variable"); }
+    if (!failed_ && !e.as<VarNode>()) { fail(node, "is not a variable"); }
     return failed_ ? Var() : e.ref<VarNode>();
   }
   auto make_variable(size_t node) -> Expr {
@@ -216,7 +216,7 @@ class ReadGraph {
     if (buffers_[node]) { return buffers_[node]; }
     Entry entry(*this, node);
     if (!entry.entered || type(node) != "tir.Buffer") {
-      fail(node, "is no buffer");
+      fail(node, "is not a buffer");
       return {};
     }
     BufferNode out;
@@ -240,7 +240,7 @@ class ReadGraph {
   }
   auto range(size_t node) -> Range {
     if (node == 0) { return {}; }
-    if (type(node) != "Range") { fail(node, "is no range"); }
+    if (type(node) != "Range") { fail(node, "is not a range"); }
     Expr min = need(node, "min"), extent = need(node, "extent");
     return {min, extent};
   }
@@ -351,7 +351,7 @@ auto ReadGraph::make_store(size_t node) -> Stmt {
 auto ReadGraph::block(size_t node) -> Ref<Block> {
   Entry entry(*this, node);
   if (!entry.entered || type(node) != "tir.Block") {
-    fail(node, "is no block");
+    fail(node, "is not a block");
     return {};
   }
   Block::Fields out;
@@ -452,7 +452,7 @@ auto ReadGraph::make_stmt(size_t node) -> Stmt {
 
 auto ReadGraph::function(size_t node) -> PrimFunc {
   if (type(node) != "tir.PrimFunc") {
-    fail(node, "is no function of tensor programs");
+    fail(node, "is not a function of tensor programs");
     return {};
   }
   PrimFuncNode out;

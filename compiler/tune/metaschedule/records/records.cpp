@@ -12,7 +12,8 @@
 
 #include "ir/ops.h"
 #include "schedule/trace_json.h"
-#include "support/codes.h"
+#include "support/files.h"
+#include "support/reasons.h"
 #include "tune/metaschedule/records/base64.h"
 #include "tune/metaschedule/records/module_graph.h"
 #include "tune/metaschedule/records/tvm_hash.h"
@@ -22,7 +23,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-auto bad(const std::string& place, std::string why) -> Diagnostic { return error(Code::CannotRead).arg("file", place).arg("reason", std::move(why)); }
 
 // JSON without spaces; real numbers with twenty digits.
 void dump(const Json& json, std::string& out) {
@@ -61,22 +61,22 @@ auto dumped(const Json& json) -> std::string {
 auto read_workload(std::string_view line, const std::string& place) -> Result<WorkloadLine> {
   Json json = Json::parse(line, nullptr, false);
   if (json.is_discarded() || !json.is_array() || json.size() != 2 || !json[0].is_string() || !json[1].is_string()) {
-    return bad(place, "it is no workload of TVM's, `[\"hash\", \"program\"]`");
+    return unreadable(place, because(Why::NotATvmWorkload));
   }
   const auto& digits = json[0].get_ref<const std::string&>();
   errno = 0;
   char* end = nullptr;
   uint64_t hash = std::strtoull(digits.c_str(), &end, 10);
-  if (digits.empty() || *end != '\0' || errno != 0 || digits.find_first_not_of("0123456789") != std::string::npos) { return bad(place, "its hash is not a number"); }
+  if (digits.empty() || *end != '\0' || errno != 0 || digits.find_first_not_of("0123456789") != std::string::npos) { return unreadable(place, because(Why::HashNotANumber)); }
   auto bytes = from_base64(json[1].get_ref<const std::string&>());
-  if (!bytes) { return bad(place, "its program is not in base64"); }
+  if (!bytes) { return unreadable(place, because(Why::ProgramNotBase64)); }
   uint64_t size = 0;
-  if (bytes->size() < sizeof size) { return bad(place, "its program has no size"); }
+  if (bytes->size() < sizeof size) { return unreadable(place, because(Why::ProgramWithoutSize)); }
   std::memcpy(&size, bytes->data(), sizeof size);
-  if (size != bytes->size() - sizeof size) { return bad(place, "its program is cut off"); }
+  if (size != bytes->size() - sizeof size) { return unreadable(place, because(Why::ProgramCutOff)); }
   LOOPSMITH_TRY(graph, parse_graph(std::string_view(*bytes).substr(sizeof size), place));
   LOOPSMITH_TRY(module, module_of_graph(graph, place));
-  if (tvm_structural_hash(module) != hash) { return bad(place, "its hash is not that of its program"); }
+  if (tvm_structural_hash(module) != hash) { return unreadable(place, because(Why::HashOfOtherProgram)); }
   return WorkloadLine{hash, module};
 }
 
@@ -91,18 +91,18 @@ auto workload_line(const IRModule& module) -> std::string {
 auto read_record_line(std::string_view line, const std::string& place) -> Result<RecordLine> {
   Json json = Json::parse(line, nullptr, false);
   if (json.is_discarded() || !json.is_array() || json.size() != 2 || !json[0].is_number_unsigned() || !json[1].is_array() || json[1].size() < 3) {
-    return bad(place, "it is no record of TVM's, `[workload, [trace, [seconds], target, arguments]]`");
+    return unreadable(place, because(Why::NotATvmRecord));
   }
   const Json& record = json[1];
   RecordLine out;
   out.workload = json[0].get<int64_t>();
-  if (!record[1].is_array() && !record[1].is_null()) { return bad(place, "its times are no list"); }
+  if (!record[1].is_array() && !record[1].is_null()) { return unreadable(place, because(Why::TimesNotAList)); }
   for (const Json& seconds : record[1]) {
-    if (!seconds.is_number() || !std::isfinite(seconds.get<double>()) || seconds.get<double>() < 0) { return bad(place, "one of its times is not a time in seconds"); }
+    if (!seconds.is_number() || !std::isfinite(seconds.get<double>()) || seconds.get<double>() < 0) { return unreadable(place, because(Why::OneTimeNotSeconds)); }
     out.seconds.push_back(seconds.get<double>());
   }
   auto trace = schedule::trace_from_json(record[0].dump());
-  if (!trace.ok()) { return bad(place, trace.diagnostics()[0].message()); }
+  if (!trace.ok()) { return unreadable(place, because(Why::TraceUnreadable).arg("cause", trace.diagnostics()[0].message())); }
   out.trace = *trace;
   out.target = dumped(record[2]);
   out.arguments = record.size() > 3 ? dumped(record[3]) : "null";

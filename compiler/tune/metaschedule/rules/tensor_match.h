@@ -31,7 +31,7 @@ struct TensorMatch {
 [[nodiscard]] auto find_intrinsic(const Schedule& sch, const std::string& name) -> const schedule::TensorIntrin*;
 
 /// Splits the loops around a block so that the inner parts are the loops of the intrinsic, and moves these inside. Returns the outermost of them; none: the
-/// loops do not correspond. With `allow_padding` the block is padded where an extent is no multiple of the intrinsic's.
+/// loops do not correspond. With `allow_padding` the block is padded where an extent is not a multiple of the intrinsic's.
 [[nodiscard]] auto tile_with_intrinsic(Schedule& sch, BlockRV block, const std::string& intrinsic, bool allow_padding = false)
     -> Result<std::optional<LoopRV>>;
 

@@ -82,7 +82,7 @@ function M.compare_steps(other)
     if not at then return server.warn('the cursor is not on a statement of a schedule') end
     local total, step = tonumber(here.title:match('after %d+ of (%d+) statements')), tonumber(other)
     if other and not (step and step >= 0 and step <= total and step == math.floor(step)) then
-      return server.warn(('`%s` is no statement of %s, which has %d: 0 is the program as written'):format(other, schedule, total))
+      return server.warn(('`%s` is not a statement of %s, which has %d: 0 is the program as written'):format(other, schedule, total))
     end
     local from, to = step or math.max(0, tonumber(at) - 1), tonumber(at)
     if from > to then from, to = to, from end
