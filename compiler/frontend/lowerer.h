@@ -142,7 +142,7 @@ class Lowerer {
   /// Pops frames until `depth` are left; each becomes a statement of the one below.
   void exit_to(size_t depth);
   void exit_frame();
-  /// The statement of a block that ends, with the loops around it that the text leaves out.
+  /// Makes the statement of a block at its end, and the loops around it that the text omits.
   auto close_block(BuildFrame& f, Stmt body) -> Stmt;
   auto loop_items(const Argument& iterable, const syntax::ForStmt& s, const eval::ScopeRef& scope) -> bool;
 

@@ -27,7 +27,7 @@ class Modules {
   virtual ~Modules() = default;
   /// The file of `from PATH import`, with `level` dots before PATH; null: it could not be read, and its names are unknown.
   virtual auto find(uint32_t level, const std::vector<Name>& path) -> std::shared_ptr<File> = 0;
-  /// The place of an origin in one of the files; none: it is in none of them, or belongs to an earlier text.
+  /// The place of an origin in one of the imported files; none: the origin belongs to another file, or to an earlier text.
   [[nodiscard]] virtual auto locate(const Origin& origin) -> std::optional<Elsewhere> = 0;
   /// Changes whenever `find` may return another file, or when a file has changed.
   [[nodiscard]] virtual auto epoch() const -> uint64_t = 0;

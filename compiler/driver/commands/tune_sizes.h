@@ -1,5 +1,5 @@
-// `loopsmith tune FILE --sizes n=128,256`: the programs that a program with symbolic sizes is for constant ones. Each is a program of its own in the file, with an
-// attribute that names the program it belongs to; `loopsmith build` makes an entry that chooses among them by the sizes of its arguments.
+// `loopsmith tune FILE --sizes n=128,256`: makes a program for each combination of sizes from a program with symbolic sizes. It stands in the file with an
+// attribute that names the symbolic program; `loopsmith build` makes an entry that chooses among them by the sizes of its arguments.
 #pragma once
 
 #include <string>

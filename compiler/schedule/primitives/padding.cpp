@@ -28,7 +28,7 @@ namespace {
 
 auto is_name(const Call& call, std::string_view name) -> bool { return call.op == Name(name); }
 
-// True if an expression is zero if all loads indexed by a variable are zero.
+// True if an expression is zero whenever all loads that the variable indexes are zero.
 auto vanishes_with(const Expr& e, const VarNode* var) -> bool {
   if (const auto* n = e.as<BufferLoad>()) {
     return std::any_of(n->indices.begin(), n->indices.end(), [&](const Expr& i) { return i.get() == var; });

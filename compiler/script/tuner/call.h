@@ -20,7 +20,7 @@ namespace loopsmith::script {
 /// Those of a cost model, which looks at many candidates in one call.
 [[nodiscard]] constexpr auto model_limits() -> eval::Limits { return {.steps = 20'000'000, .seconds = 20}; }
 
-// `file` is the file that names the piece: its names are those that the piece sees, also if it comes from another file.
+// `file` is the file that names the piece. The piece sees the names of this file, even if it is defined in another one.
 
 /// Calls the method `_initialize_with_tune_context` of a piece, if it has one, with the context of a search, which has its `target`.
 [[nodiscard]] auto initialize(const Piece& piece, frontend::File& file, const eval::Value& context) -> Status;

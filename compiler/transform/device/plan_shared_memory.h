@@ -10,8 +10,8 @@
 // A buffer is alive from its first access to its last. A loop that lies inside of its allocation and accesses it counts as a whole.
 //
 // Needs   flat accesses; thread-bound loops are still loops.
-// Gives   the same scopes. Shared are buffers of one scope, whose elements have one size, of constant extents, inside of the same loops over threads
-//         and not around kernels. The allocation stands where the first of them stood, or further out, at the statement around both.
+// Gives   the same scopes. Buffers share memory if they have the same scope, constant extents and elements of the same size, and are allocated inside of the same
+//         loops over threads. The shared allocation is that of the first buffer, moved outwards to the statement around both if necessary.
 // Keeps   values; other allocations.
 // Place   before bind_threads, which sees one memory then: a store to the second buffer waits for the loads of the first.
 #pragma once

@@ -36,7 +36,7 @@ auto task_means(const std::vector<Sample>& samples) -> std::map<std::string, dou
   return out;
 }
 
-/// A trained model that learns what it got wrong for the program of the search.
+/// A trained model with a correction for the program of the search, which is fitted to the errors of its predictions.
 class Learning final : public CandidateModel {
  public:
   explicit Learning(TrainedModel model) : model_(std::move(model)) {}

@@ -19,7 +19,7 @@ constexpr int slice = 16;                // trials
 constexpr double noticeable = 0.005;     // a smaller gain is noise
 constexpr int most_flat_slices = 3;      // without a noticeable gain; then the curve is flat
 constexpr double near_roof = 1.05;
-// Of the time, the share that is kept to confirm and compare the best of each program.
+// The share of the time that is reserved for measuring the best schedule of each program again, and for comparing its results.
 constexpr double comparison_share = 0.3;
 // The gain that is expected of a slice, as a share of the distance to the roof; halved with each flat slice. Without a roof half of the time is the roof.
 constexpr double usual_share = 0.25, unknown_roof = 0.5;

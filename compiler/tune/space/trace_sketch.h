@@ -16,7 +16,7 @@
 
 namespace loopsmith::tune {
 
-/// Steps behind a replay, such as post-processors. An error means that the point is not legal.
+/// Steps that run after the replay of a trace, such as post-processors. An error means that the point is not legal.
 using FinishTrace = std::function<Status(schedule::Schedule&)>;
 
 class TraceSketch : public DraftedSketch {

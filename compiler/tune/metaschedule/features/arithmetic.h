@@ -9,7 +9,7 @@
 
 namespace loopsmith::tune::metaschedule {
 
-/// Counts, times the iterations of the loops around. Multiply-adds are not told apart: TVM leaves these features at 0.
+/// Numbers of operations, times the iterations of the loops around. The counts of multiply-adds stay 0, as in TVM.
 struct Arithmetic {
   struct OfType { int64_t multiply_add = 0, add_sub = 0, mul = 0, div_mod = 0, compare = 0, math_call = 0, other_call = 0; };
   OfType real, integer;

@@ -39,7 +39,7 @@ struct Touch {
   [[nodiscard]] auto element_bytes() const -> int64_t { return buffer.buffer->dtype.element_bytes(); }
 };
 
-// Wraps around as TVM's counts do: dimensions without bounds have such ends.
+// Overflow wraps around as in TVM: the bounds of an unbounded dimension are the ends of int64.
 auto wrapping_mul(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
 auto width(int64_t low, int64_t high) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1); }
 

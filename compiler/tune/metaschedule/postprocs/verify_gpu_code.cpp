@@ -130,7 +130,7 @@ class CheckMemory : public Visitor {
   }
 
  private:
-  // TVM computes in float32 what has the type bfloat16, and keeps it so in the memory of the function.
+  // TVM computes bfloat16 values in float32, and stores them as float32 in memory that the function allocates.
   static auto widening(DataType type) -> int64_t { return type.is_bfloat16() ? 2 : 1; }
   [[nodiscard]] auto is_own(const Buffer& buffer) const -> bool { return own_.count(buffer->data.get()) > 0; }
   void check(DataType type, int64_t factor = 1) { fits = fits && (type.lanes <= 1 || int64_t{type.lanes} * type.element_bytes() * factor <= most_vector_bytes); }

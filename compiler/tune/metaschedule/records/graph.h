@@ -1,4 +1,4 @@
-// Objects of TVM as its JSON holds them: a list of nodes that name one another by their number. Attributes are texts; node 0 stands for none.
+// Objects of TVM as its JSON holds them: a list of nodes that name one another by their number. Attributes are texts; node 0 means None.
 #pragma once
 
 #include <cstddef>
