@@ -377,6 +377,29 @@ local ok, err = xpcall(function()
   check('a lens runs the program', (said or ''):find('by_hand ran on random inputs: C float32 (128, 64)', 1, true) == 1, said or 'nothing')
   vim.lsp.handlers['window/showMessage'] = show
 
+  -- A program with a size in its shapes: the first run asks for it.
+  vim.fn.writefile({ '@T.prim_func', 'def scale(a: T.handle, b: T.handle):', '    n = T.int32()', '    A = T.match_buffer(a, (n,))', '    B = T.match_buffer(b, (n,))', '    for i in range(n):',
+    '        with T.block("B"):', '            vi = T.axis.spatial(n, i)', '            B[vi] = A[vi] * T.float32(2)' }, 'sized.tir')
+  vim.cmd('hide edit sized.tir')
+  wait('the lenses of a program with a size', function() return vim.tbl_contains(lenses(), 'sizes n') end)
+  local prompts, input = {}, vim.ui.input
+  vim.ui.input = function(options, answered)
+    prompts[#prompts + 1] = options.prompt .. options.default
+    answered('24')
+  end
+  vim.lsp.handlers['window/showMessage'] = function(_, params) said = params.message end
+  local client = server.of(0)
+  for _, number in ipairs({ 1, 2 }) do
+    said = nil
+    local lens = vim.tbl_filter(function(one) return one.command and one.command.title == 'run' end, ask('textDocument/codeLens') or {})[1]
+    vim.lsp.commands['loopsmith.run'](lens.command, { client_id = client.id, bufnr = vim.api.nvim_get_current_buf() })
+    wait('the run with the size', function() return said ~= nil end, 60000)
+    check('run ' .. number .. ' with the chosen size', said:find('scale ran on random inputs, with `n` = 24: B float32 (24)', 1, true) == 1, said)
+  end
+  check('the size is asked for once', #prompts == 1 and prompts[1]:find('Size `n` of `scale`', 1, true) ~= nil and prompts[1]:find('64', 1, true) ~= nil, prompts)
+  vim.ui.input, vim.lsp.handlers['window/showMessage'] = input, show
+  vim.cmd('hide buffer kernel.tir')
+
   -- Highlighting by tree-sitter.
   vim.treesitter.get_parser(0, 'tirscript'):parse()
   local def_line, def_text = line_of('^def matmul')

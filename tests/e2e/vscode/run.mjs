@@ -569,6 +569,31 @@ try {
     done('a REPL beside sees the text that is not saved, and writes its steps into it');
   }
 
+  // A program with a size in its shapes: the first run asks for it.
+  writeFileSync(join(folder, 'sized.tir'), `@T.prim_func
+def scale(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,))
+    B = T.match_buffer(b, (n,))
+    for i in range(n):
+        with T.block("B"):
+            vi = T.axis.spatial(n, i)
+            B[vi] = A[vi] * T.float32(2)
+`);
+  await vscode.open('sized.tir');
+  await vscode.page.locator('.codelens-decoration a', { hasText: /^run$/ }).first().click();
+  const size = vscode.page.locator('.quick-input-widget .quick-input-box input');
+  await vscode.until('the question for the size', async () => (await size.inputValue().catch(() => '')) === '64');
+  await size.fill('24');
+  await vscode.page.keyboard.press('Enter');
+  const sized = await vscode.until('the run with the size', async () => (await vscode.notifications()).find((text) => text.includes('scale ran on random inputs')), 60_000);
+  assert.match(sized, /with `n` = 24: B float32 \(24\)/);
+  await vscode.command('Notifications: Clear All Notifications');
+  await vscode.page.locator('.codelens-decoration a', { hasText: /^run$/ }).first().click();
+  assert.equal(await vscode.until('the second run', async () => (await vscode.notifications()).find((text) => text.includes('scale ran on random inputs')), 60_000), sized);
+  await vscode.open('kernel.tir');
+  done(`the size of a program is asked for once: ${JSON.stringify(sized)}`);
+
   // The common session of all editors, compared answer by answer.
   for (const name of ['session.tir', 'session.py', 'session_kernel.tir', 'session_fast.tir']) { cpSync(join(session, name), join(folder, name)); }
   await vscode.command('Probe: Run the Session');
