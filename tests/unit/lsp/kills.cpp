@@ -68,8 +68,8 @@ class Editor {
  public:
   explicit Editor(std::string folder) : folder_(std::move(folder)) {
     documents.push_back({tuned, 1, lines_of(tuned_text)});
-    documents.push_back({"file:///a.tir", 1, lines_of(file("examples/matmul.tir"))});
-    documents.push_back({"file:///b.tir", 1, lines_of(file("examples/softmax.tir"))});
+    documents.push_back({"file:///a.tir", 1, lines_of(tests::source_text("examples/matmul.tir"))});
+    documents.push_back({"file:///b.tir", 1, lines_of(tests::source_text("examples/softmax.tir"))});
     restart();
   }
   void restart() {

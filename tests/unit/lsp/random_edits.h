@@ -25,14 +25,6 @@ struct Random {
   auto one_of(const std::vector<T>& list) -> const T& { return list[below(list.size())]; }
 };
 
-/// A file of the source tree.
-inline auto file(const std::string& path) -> std::string {
-  std::ifstream in(tests::source_folder() + "/" + path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 inline auto lines_of(const std::string& text) -> std::vector<std::string> {
   std::vector<std::string> lines;
   std::istringstream in(text);
@@ -53,7 +45,7 @@ inline auto corpus(size_t most_lines) -> std::vector<std::string> {
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> texts;
   for (const std::string& path : paths) {
-    std::string text = file(path);
+    std::string text = tests::source_text(path);
     if (static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) <= most_lines) { texts.push_back(std::move(text)); }
   }
   return texts;

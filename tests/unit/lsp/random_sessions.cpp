@@ -117,7 +117,7 @@ void play(uint64_t seed) {
   // Schedules in the main part of a file, one of them for the result of another one.
   const std::string main_block = "\n\nif __name__ == \"__main__\":\n    sch = tir.Schedule(softmax)\n    i, k = sch.get_loops(\"largest\")\n    i0, i1 = sch.split(i, factors=[None, 8])\n    again = tir.Schedule(sch.mod)\n"
                                  "    again.parallel(again.get_loops(\"largest\")[0])\n    again.fuse(*again.get_loops(\"exps\"))\n    sch.unroll(i1)\n";
-  const std::pair<std::string, const char*> sources[] = {{file("examples/matmul.tir"), "file:///a.tir"}, {random.one_of(texts), "file:///b.tir"}, {file("examples/softmax.tir") + main_block, "file:///c.py"}, {importing, "file:///d.tir"}};
+  const std::pair<std::string, const char*> sources[] = {{tests::source_text("examples/matmul.tir"), "file:///a.tir"}, {random.one_of(texts), "file:///b.tir"}, {tests::source_text("examples/softmax.tir") + main_block, "file:///c.py"}, {importing, "file:///d.tir"}};
   for (const auto& [text, uri] : sources) {
     Document document{uri, 1, lines_of(text)};
     if (document.lines.empty()) { document.lines.emplace_back(); }

@@ -19,16 +19,12 @@ using namespace loopsmith::lsp;
 using namespace std::chrono_literals;
 
 TEST_CASE("a background job with a tuner that is played: progress, stop, result, one annotated edit") {
-  std::string tuner = "/tmp/loopsmith-tuner-" + std::to_string(::getpid());
-  {
-    std::ofstream script(tuner);
-    script << "#!/bin/sh\ncat > /dev/null\n"
-              "done_now() { printf '%s\\n' '{\"event\":\"done\",\"best_seconds\":0.001,\"schedule_text\":\"def f_tuned(sch: T.Schedule):\\n    pass\\n\",\"verified\":\"3 inputs\"}'; exit 0; }\n"
-              "trap done_now INT\n"
-              "i=0; while :; do i=$((i+1)); echo '{\"event\":\"progress\",\"trial\":'$i',\"trials\":1000,\"elapsed\":'$i'}'; sleep 0.05; done\n";
-  }
-  ::chmod(tuner.c_str(), 0755);
-  Session session = start({"--tuner", tuner});
+  const PlayedProgram tuner(
+      "#!/bin/sh\ncat > /dev/null\n"
+      "done_now() { printf '%s\\n' '{\"event\":\"done\",\"best_seconds\":0.001,\"schedule_text\":\"def f_tuned(sch: T.Schedule):\\n    pass\\n\",\"verified\":\"3 inputs\"}'; exit 0; }\n"
+      "trap done_now INT\n"
+      "i=0; while :; do i=$((i+1)); echo '{\"event\":\"progress\",\"trial\":'$i',\"trials\":1000,\"elapsed\":'$i'}'; sleep 0.05; done\n");
+  Session session = start({"--tuner", tuner.path()});
   session.initialize({{"window", {{"workDoneProgress", true}}},
                       {"workspace", {{"workspaceEdit", {{"documentChanges", true}, {"changeAnnotationSupport", Json::object()}}}}}});
   const std::string uri = "file:///a.tir";
@@ -81,22 +77,17 @@ TEST_CASE("a background job with a tuner that is played: progress, stop, result,
   session.send({{"id", apply["id"]}, {"result", {{"applied", true}}}});
   CHECK(session.answer(insert).contains("result"));
   CHECK(session.goodbye() == 0);
-  ::unlink(tuner.c_str());
 }
 
 TEST_CASE("a job and the processes that it started are stopped while a key is answered, and continue") {
-  std::string tuner = "/tmp/loopsmith-stopped-" + std::to_string(::getpid());
-  {
-    // A program in the job's process group reports that it was continued; the job would never end by itself.
-    std::ofstream script(tuner);
-    script << "#!/bin/bash\ncat > /dev/null\n"
-              "( trap 'kill -INT $$; exit' CONT; while :; do sleep 0.05; done ) &\n"
-              "trap 'echo \"{\\\"event\\\":\\\"done\\\",\\\"best_seconds\\\":0.001,\\\"schedule_text\\\":\\\"\\\"}\"; exit 0' INT\n"
-              "echo '{\"event\":\"progress\",\"trial\":1,\"trials\":1000,\"elapsed\":1}'\n"
-              "while :; do sleep 0.05; done\n";
-  }
-  ::chmod(tuner.c_str(), 0755);
-  Session session = start({"--tuner", tuner});
+  // A program in the job's process group reports that it was continued; the job would never end by itself.
+  const PlayedProgram tuner(
+      "#!/bin/bash\ncat > /dev/null\n"
+      "( trap 'kill -INT $$; exit' CONT; while :; do sleep 0.05; done ) &\n"
+      "trap 'echo \"{\\\"event\\\":\\\"done\\\",\\\"best_seconds\\\":0.001,\\\"schedule_text\\\":\\\"\\\"}\"; exit 0' INT\n"
+      "echo '{\"event\":\"progress\",\"trial\":1,\"trials\":1000,\"elapsed\":1}'\n"
+      "while :; do sleep 0.05; done\n");
+  Session session = start({"--tuner", tuner.path()});
   session.initialize({{"window", {{"workDoneProgress", true}}}});
   const std::string uri = "file:///a.tir";
   session.open(uri, "@T.prim_func\ndef f(a: T.handle):\n    pass\n\nx = 1\n");
@@ -116,19 +107,14 @@ TEST_CASE("a job and the processes that it started are stopped while a key is an
   }
   CHECK(ended);
   CHECK(session.goodbye() == 0);
-  ::unlink(tuner.c_str());
 }
 
 TEST_CASE("a measurement with a program that is played: lenses show it, and when the text is another one by now") {
-  std::string bench = "/tmp/loopsmith-bench-" + std::to_string(::getpid());
-  {
-    std::ofstream script(bench);
-    script << "#!/bin/sh\ncat > /dev/null\n"
-              "echo '{\"name\":\"plain\",\"seconds\":0.004,\"gflops\":1.0}'\n"
-              "if [ \"$4\" = --with ]; then echo '{\"name\":\"'$5'\",\"seconds\":0.001,\"gflops\":4.0,\"roofline\":0.5}'; fi\n";
-  }
-  ::chmod(bench.c_str(), 0755);
-  Session session = start({"--tuner", bench});
+  const PlayedProgram bench(
+      "#!/bin/sh\ncat > /dev/null\n"
+      "echo '{\"name\":\"plain\",\"seconds\":0.004,\"gflops\":1.0}'\n"
+      "if [ \"$4\" = --with ]; then echo '{\"name\":\"'$5'\",\"seconds\":0.001,\"gflops\":4.0,\"roofline\":0.5}'; fi\n");
+  Session session = start({"--tuner", bench.path()});
   session.initialize();
   const std::string uri = "file:///a.tir";
   const std::string text =
@@ -160,19 +146,14 @@ TEST_CASE("a measurement with a program that is played: lenses show it, and when
   // A measurement has no schedule that could be inserted.
   CHECK(session.call("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}}).contains("error"));
   CHECK(session.goodbye() == 0);
-  ::unlink(bench.c_str());
 }
 
 TEST_CASE("results are compared with a program that is played: the lens knows until the text is another one") {
-  std::string verify = "/tmp/loopsmith-verify-" + std::to_string(::getpid());
-  {
-    std::ofstream script(verify);
-    script << "#!/bin/sh\n[ \"$1\" = verify ] || exit 2\n"
-              "if grep -q parallel; then echo '{\"compared\":true,\"difference\":\"\",\"equal\":true,\"extent\":\"2 inputs, no error, seed 8\",\"how\":\"interpreter, all outputs\"}'\n"
-              "else echo '{\"compared\":true,\"difference\":\"`B[3]` is 1, not 2\",\"equal\":false,\"how\":\"interpreter\"}'; exit 1; fi\n";
-  }
-  ::chmod(verify.c_str(), 0755);
-  Session session = start({"--tuner", verify});
+  const PlayedProgram verify(
+      "#!/bin/sh\n[ \"$1\" = verify ] || exit 2\n"
+      "if grep -q parallel; then echo '{\"compared\":true,\"difference\":\"\",\"equal\":true,\"extent\":\"2 inputs, no error, seed 8\",\"how\":\"interpreter, all outputs\"}'\n"
+      "else echo '{\"compared\":true,\"difference\":\"`B[3]` is 1, not 2\",\"equal\":false,\"how\":\"interpreter\"}'; exit 1; fi\n");
+  Session session = start({"--tuner", verify.path()});
   session.initialize();
   const std::string uri = "file:///a.tir";
   session.open(uri, "@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):\n    for i in range(16):\n        with T.block(\"A\"):\n"
@@ -223,7 +204,6 @@ TEST_CASE("results are compared with a program that is played: the lens knows un
   insert(4, 12, "    # as it was\n");
   CHECK(session.diagnostics(uri).empty());
   CHECK(session.goodbye() == 0);
-  ::unlink(verify.c_str());
 }
 
 TEST_CASE("a search beside the editor is reported to it, where its program is open") {
@@ -232,7 +212,7 @@ TEST_CASE("a search beside the editor is reported to it, where its program is op
   Session session({server, "lsp"}, {{"XDG_DATA_HOME", folder}});
   session.initialize({{"workspace", {{"codeLens", {{"refreshSupport", true}}}}}});
   const std::string uri = "file:///recorded.tir";
-  std::string text = file("tests/golden/lsp/recorded.tir");
+  std::string text = tests::source_text("tests/golden/lsp/recorded.tir");
   session.open(uri, text);
   (void)session.wait_for(uri, 1);
   auto best = [&] {
@@ -240,7 +220,7 @@ TEST_CASE("a search beside the editor is reported to it, where its program is op
     return std::any_of(lenses.begin(), lenses.end(), [](const Json& lens) { return lens["command"]["title"].get<std::string>().starts_with("best 650.0 ns"); });
   };
   CHECK_FALSE(best());
-  std::string records = file("tests/golden/lsp/recorded.jsonl");
+  std::string records = tests::source_text("tests/golden/lsp/recorded.jsonl");
   for (size_t at; (at = records.find("@machine")) != std::string::npos;) { records.replace(at, 8, target::machine_identity()); }
   std::ofstream(folder + "/records.jsonl") << records;
   REQUIRE(run_program({.argv = {server, "db", "import", folder + "/records.jsonl"}, .environment = {{"XDG_DATA_HOME", folder}}}, "", in(Session::patience)).ok());
@@ -251,16 +231,12 @@ TEST_CASE("a search beside the editor is reported to it, where its program is op
 }
 
 TEST_CASE("a lens runs a program (the job is played): the results are shown") {
-  std::string runner = "/tmp/loopsmith-run-" + std::to_string(::getpid());
-  {
-    std::ofstream script(runner);
-    script << "#!/bin/sh\n[ \"$1\" = run ] || exit 2\ncat > /dev/null\n"
-              "case \"$*\" in *--with*) echo '{\"severity\":\"error\",\"message\":\"no such thing\"}'; exit 1;; esac\n"
-              "echo '{\"event\":\"sizes\",\"sizes\":{\"n\":64}}'\n"
-              "echo '{\"dtype\":\"float32\",\"max\":2.5,\"mean\":1.5,\"min\":1,\"name\":\"B\",\"shape\":[16],\"not_finite\":3}'\n";
-  }
-  ::chmod(runner.c_str(), 0755);
-  Session session = start({"--tuner", runner});
+  const PlayedProgram runner(
+      "#!/bin/sh\n[ \"$1\" = run ] || exit 2\ncat > /dev/null\n"
+      "case \"$*\" in *--with*) echo '{\"severity\":\"error\",\"message\":\"no such thing\"}'; exit 1;; esac\n"
+      "echo '{\"event\":\"sizes\",\"sizes\":{\"n\":64}}'\n"
+      "echo '{\"dtype\":\"float32\",\"max\":2.5,\"mean\":1.5,\"min\":1,\"name\":\"B\",\"shape\":[16],\"not_finite\":3}'\n");
+  Session session = start({"--tuner", runner.path()});
   session.initialize();
   const std::string uri = "file:///a.tir";
   session.open(uri, "@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):\n    for i in range(16):\n        with T.block(\"A\"):\n"
@@ -280,7 +256,6 @@ TEST_CASE("a lens runs a program (the job is played): the results are shown") {
   Json lenses = session.call("textDocument/codeLens", {{"textDocument", {{"uri", uri}}}})["result"];
   CHECK(lenses[2]["command"]["title"] == "run");
   CHECK(session.goodbye() == 0);
-  ::unlink(runner.c_str());
 }
 
 TEST_CASE("the sizes of a program are asked for once, and the jobs of the program get them (the job is played)") {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/support/folder.h"
 #include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/lsp/session.h"
@@ -21,6 +23,19 @@ inline auto start(std::vector<std::string> options = {}) -> Session {
   return Session(argv, {{"LOOPSMITH_TEST_FAULT", "1"}, {"LOOPSMITH_TEST_PATIENCE", "1"}});
 }
 
+/// A program that plays a job of the server, such as a search. `text` is a script with its interpreter in the first line. The file exists as long as the object.
+class PlayedProgram {
+ public:
+  explicit PlayedProgram(const std::string& text) {
+    std::ofstream(path()) << text;
+    std::filesystem::permissions(path(), std::filesystem::perms::owner_all);
+  }
+  [[nodiscard]] auto path() const -> std::string { return folder_ / "job"; }
+
+ private:
+  tests::TemporaryFolder folder_;
+};
+
 /// The worker of a server: its only child.
 inline auto worker_of(Session& session) -> int {
   std::string pid = std::to_string(session.process().pid());
@@ -29,14 +44,6 @@ inline auto worker_of(Session& session) -> int {
   int worker = 0;
   std::istringstream(found.ok() ? found->output : "") >> worker;
   return worker;
-}
-
-/// The text of a file of the repository.
-inline auto file(const std::string& path) -> std::string {
-  std::ifstream in(tests::source_folder() + "/" + path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 /// The standard output of a command.

@@ -15,14 +15,10 @@ using namespace loopsmith::lsp;
 using namespace std::chrono_literals;
 
 TEST_CASE("a schedule is replaced by the best one, in one edit, under its own name") {
-  std::string tuner = "/tmp/loopsmith-replace-" + std::to_string(::getpid());
-  {
-    std::ofstream script(tuner);
-    script << "#!/bin/sh\ncat > /dev/null\n"
-              "printf '%s\\n' '{\"event\":\"done\",\"best_seconds\":0.001,\"schedule_text\":\"@ls.schedule(f, target=\\\"llvm\\\")\\ndef f_tuned(sch: tir.Schedule) -> None:\\n    (i,) = sch.get_loops(\\\"A\\\")\\n    sch.vectorize(i)\\n\",\"verified\":\"3 inputs\"}'\n";
-  }
-  ::chmod(tuner.c_str(), 0755);
-  Session session = start({"--tuner", tuner});
+  const PlayedProgram tuner(
+      "#!/bin/sh\ncat > /dev/null\n"
+      "printf '%s\\n' '{\"event\":\"done\",\"best_seconds\":0.001,\"schedule_text\":\"@ls.schedule(f, target=\\\"llvm\\\")\\ndef f_tuned(sch: tir.Schedule) -> None:\\n    (i,) = sch.get_loops(\\\"A\\\")\\n    sch.vectorize(i)\\n\",\"verified\":\"3 inputs\"}'\n");
+  Session session = start({"--tuner", tuner.path()});
   session.initialize({{"workspace", {{"workspaceEdit", {{"documentChanges", true}}}}}});
   const std::string uri = "file:///a.tir";
   const std::string text =
@@ -59,7 +55,6 @@ TEST_CASE("a schedule is replaced by the best one, in one edit, under its own na
   actions = session.call("textDocument/codeAction", {{"textDocument", {{"uri", uri}}}, {"range", at}, {"context", {{"diagnostics", Json::array()}}}})["result"];
   CHECK(std::none_of(actions.begin(), actions.end(), [](const Json& action) { return action["title"] == "Replace `mine` with the best schedule"; }));
   CHECK(session.goodbye() == 0);
-  ::unlink(tuner.c_str());
 }
 
 TEST_CASE("a hole in a schedule is tuned and filled in one edit; for another program than was searched the steps are refused") {
@@ -73,14 +68,9 @@ TEST_CASE("a hole in a schedule is tuned and filled in one edit; for another pro
   auto hole = hole_of(*document->snapshot(), document->snapshot()->schedules().at(0));
   REQUIRE(hole);
   CHECK(hole->program == "f");
-  std::string tuner = "/tmp/loopsmith-hole-" + std::to_string(::getpid());
-  {
-    std::ofstream script(tuner);
-    script << "#!/bin/sh\ncat > /dev/null\nprintf '%s\\n' '{\"event\":\"done\",\"best_seconds\":0.001,\"schedule_text\":\"# Tuned.\\nsch.vectorize(i1)\",\"hole\":{\"state\":\"" << hole->state
-           << "\"},\"verified\":\"3 inputs\"}'\n";
-  }
-  ::chmod(tuner.c_str(), 0755);
-  Session session = start({"--tuner", tuner});
+  const PlayedProgram tuner(
+      "#!/bin/sh\ncat > /dev/null\nprintf '%s\\n' '{\"event\":\"done\",\"best_seconds\":0.001,\"schedule_text\":\"# Tuned.\\nsch.vectorize(i1)\",\"hole\":{\"state\":\"" + hole->state + "\"},\"verified\":\"3 inputs\"}'\n");
+  Session session = start({"--tuner", tuner.path()});
   session.initialize({{"workspace", {{"workspaceEdit", {{"documentChanges", true}}}}}});
   session.open(uri, text);
   (void)session.wait_for(uri, 1);
@@ -151,5 +141,4 @@ TEST_CASE("a hole in a schedule is tuned and filled in one edit; for another pro
   REQUIRE(session.diagnostics(uri).size() == 1);
   CHECK(session.diagnostics(uri)[0]["code"] == "argument-kind");
   CHECK(session.goodbye() == 0);
-  ::unlink(tuner.c_str());
 }
