@@ -114,7 +114,7 @@ class Initialisation {
     const std::string name = update.store->buffer->name.str();
     Diagnostic d = error(Code::MissingInit, update.store->origin).arg("block", fact.block->name.view()).arg("buffer", name);
     if (update.store->buffer->origin.is_known()) {
-      (void)std::move(d).note(update.store->buffer->origin, is_argument ? fmt::format("`{}` holds what the caller left in it", name)
+      (void)std::move(d).note(update.store->buffer->origin, is_argument ? fmt::format("`{}` has the values that the caller stored", name)
                                                                        : fmt::format("`{}` is allocated here, with no values", name));
     }
     std::string identity = identity_text(update);

@@ -159,7 +159,7 @@ class Regions {
     const Array<BufferRegion>& declared = a.is_write ? fact.block->writes : fact.block->reads;
     for (const BufferRegion& r : declared) {
       if (r.buffer.get() != a.buffer || !r.origin.is_known()) { continue; }
-      (void)std::move(d).note(r.origin, fmt::format("this is all that the block says it {} of `{}`", what, a.buffer->name.view()));
+      (void)std::move(d).note(r.origin, fmt::format("the block declares that it {} only this part of `{}`", what, a.buffer->name.view()));
       break;
     }
     if (code == Code::RegionMissing) {

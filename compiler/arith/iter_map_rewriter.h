@@ -234,7 +234,7 @@ class MapRewriter {
     if (!known || !is_index_type(e.dtype()) || depth_ > Analyzer::State::max_depth) {
       // Other expressions must not use the iterators.
       if (e.kind() != NodeKind::IntImm && any_variable(e, [&](const VarNode& v) { return vars_.contains(&v); })) {
-        error("an iterator is used in what is not affine");
+        error("an iterator is used in an expression that is not affine");
       }
       return e;
     }

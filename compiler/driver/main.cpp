@@ -127,7 +127,7 @@ auto run_guarded(std::string_view name, std::vector<std::string> args) -> int {
     fmt::print(stderr, "loopsmith: out of memory\n");
     return exit_environment;
   } catch (const std::system_error& failure) {
-    fmt::print(stderr, "loopsmith: the system refuses what is needed: {}\n", failure.what());
+    fmt::print(stderr, "loopsmith: the system does not provide a resource: {}\n", failure.what());
     return exit_environment;
   } catch (const std::exception& failure) {
     fmt::print(stderr, "loopsmith: internal error: {}\n", failure.what());

@@ -66,7 +66,7 @@ constexpr std::array llvm_stages{
     Stage{"plan_buffer_location", plan_buffer_location, "allocations move inwards, to the loops around all accesses"},
     Stage{"convert_blocks_to_opaque", convert_blocks_to_opaque, "iter vars of blocks by their bindings"},
     // Iter vars are replaced by loops, which makes ranges precise; views still have their regions.
-    Stage{"compact_buffer_allocation", compact_buffer_allocation, "allocations shrink to what is touched"},
+    Stage{"compact_buffer_allocation", compact_buffer_allocation, "allocations shrink to the accessed regions"},
     Stage{"lower_match_buffer", lower_match_buffer, "views by the buffers they look into"},
     // Buffers have the size of an iteration, and still belong to blocks.
     Stage{"inject_software_pipeline", inject_software_pipeline, "loops whose statements work on different iterations at a time"},

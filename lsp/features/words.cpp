@@ -156,9 +156,9 @@ auto schedule_words() -> std::span<const ScheduleWord> {
       {"trace", "sch.trace", "the instructions so far"},
       {"copy", "sch.copy()", "a schedule of its own with the same state"},
       {"show", "sch.show()", "prints the module"},
-      {"get", "sch.get(variable)", "what a variable stands for"},
+      {"get", "sch.get(variable)", "the loop, block or number of a variable"},
       {"work_on", "sch.work_on(func_name)", "another function of the module"},
-      {"tune", "sch.tune(budget=\"2min\", trials=64)", "a place that a search is to fill: tune(budget=\"2min\", trials=64); nothing is done by it"},
+      {"tune", "sch.tune(budget=\"2min\", trials=64)", "a place for a search, which replaces it: tune(budget=\"2min\", trials=64); does nothing by itself"},
   };
   return words;
 }

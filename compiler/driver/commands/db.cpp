@@ -37,8 +37,8 @@ const Usage usage{
     .command = "db",
     .arguments = "list | show PROGRAM | best PROGRAM | explain FILE | history FILE | export [PROGRAM] | import F | gc [--db F] [--target T]",
     .summary = "Shows tuned programs, their trials and the best trace of one; exports, imports and removes records.",
-    .details = "`best` prints the fastest measured trial's trace in TVM's JSON, for `schedule --trace`. A program tuned for several targets or\n"
-               "machines is picked by `--target`, a part of the target's text; else the one with most trials is taken.\n"
+    .details = "`best` prints the fastest measured trial's trace in TVM's JSON, for `schedule --trace`. If a program was tuned for several targets or\n"
+               "machines, `--target` picks one by a part of its text; without it the one with most trials is taken.\n"
                "`export` writes a line of JSON for each trial, with its program's text. `import` adds such lines, without duplicates; if one\n"
                "line cannot be read, it adds none. `export --format metaschedule -o DIR` writes programs and measured trials as the two files of\n"
                "TVM's database, `database_workload.json` and `database_tuning_record.json`, and `import DIR` reads such a folder. `import F --program\n"

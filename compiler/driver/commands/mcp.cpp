@@ -38,7 +38,7 @@ const Usage usage{
     .command = "mcp",
     .arguments = "",
     .summary = "Serves an agent: the Model Context Protocol on standard input and output.",
-    .details = "Tools: check, schedule, hint, bench, tune, measure. Each gives what the command of that name gives. Programs come as paths or\n"
+    .details = "Tools: check, schedule, hint, bench, tune, measure. Each returns the output of the command with its name. Programs come as paths or\n"
                "as text; no tool changes a file. docs/mcp.md explains how to configure agents.",
     .options = {},
     .examples = {{"loopsmith mcp", "what an agent's configuration names as its command"}},
@@ -504,7 +504,7 @@ void Server::request(const Json& id, const std::string& method, const Json& para
                       {"capabilities", {{"tools", {{"listChanged", false}}}}},
                       {"serverInfo", {{"name", "loopsmith"}, {"title", "Loopsmith"}, {"version", LOOPSMITH_VERSION}}},
                       {"instructions", "Tensor programs and schedules in TVMScript's syntax. `hint` lists legal moves of a state, `schedule` applies them and shows the "
-                                       "change, `check` finds what is wrong, `bench` measures, `tune` searches."}});
+                                       "change, `check` finds mistakes, `bench` measures, `tune` searches."}});
   }
   if (method == "ping") { return reply(id, Json::object()); }
   if (method == "tools/list") { return reply(id, {{"tools", all_tools()}}); }

@@ -69,7 +69,7 @@ auto replay(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
   const std::string& path = arguments.positional()[0];
-  if (arguments.has("--record") && arguments.has("--check")) { return usage_error("replay", "`--record` writes what `--check` compares with: give one"); }
+  if (arguments.has("--record") && arguments.has("--check")) { return usage_error("replay", "`--record` writes the file that `--check` reads: give one of them"); }
   if (path == "-" && (arguments.has("--record") || arguments.has("--check")) && !arguments.get("--file")) {
     return usage_error("replay", "standard input has no name to record beside: give `--file R.tir`");
   }

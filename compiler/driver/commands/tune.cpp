@@ -55,7 +55,7 @@ auto details() -> const std::string& {
                       "`sch.tune(budget=\"2min\")`, or `...` as a statement; it begins with the program in front of that statement. A schedule function that samples\n"
                       "numbers (`sch.sample_perfect_tile` and its like) is itself the space: the search decides each of them. So is an AutoTVM template: the search\n"
                       "decides its knobs, begins as the file asks (`XGBTuner`, `n_trial`), and prints the best record for `--log`.\n\n"
-                      "Several files, or `--all`, are tuned together: the budget goes to the programs of which the most gain is expected.\n\nSearches:\n";
+                      "Several files, or `--all`, are tuned together: the budget goes to the programs with the largest expected gain.\n\nSearches:\n";
     for (const tune::SearchKind& kind : tune::search_kinds()) { out += fmt::format("  {:<13} {}\n", kind.name, kind.summary); }
     out += "\nModels:\n";
     for (const tune::ModelKind& kind : tune::model_kinds()) { out += fmt::format("  {:<13} {}\n", kind.name, kind.summary); }
@@ -86,7 +86,7 @@ const Usage usage{
                 rules_option, postprocs_option, mutators_option, pieces_option,
                 {.name = "--transfer", .help = "also tries the fastest recorded schedules of other programs with the same target, such as other sizes, where they apply"},
                 {.name = "--keep-order", .help = "takes only schedules that add real numbers in the order of the program"},
-                {.name = "--explain-space", .help = "prints the sketches with their knobs, what was tried of them, and why units do not fit; measures nothing"},
+                {.name = "--explain-space", .help = "prints the sketches with their knobs, the numbers of their tried points, and the reasons why units do not fit; measures nothing"},
                 {.name = "--causes", .value = "DIR", .help = "the folder for traces that reproduce failed candidates; the default is beside the database"},
                 {.name = "--log", .value = "F", .help = "appends the trials of an AutoTVM template, or of a task of the auto-scheduler, to this log in TVM's form"},
                 {.name = "--weights", .value = "LIST", .help = "with several programs: the weight of each, in their order, as `2,1`; the default is 1 for each"},
@@ -100,14 +100,14 @@ const Usage usage{
                 {.name = "--insert", .help = "writes the best schedule into the file"},
                 {.name = "--no-verify", .help = "offers the best schedule without comparing its results with the program's"},
                 json_option},
-    .examples = {{"loopsmith tune matmul.tir --time 60 --insert", "a minute, then the best schedule stands in the file"},
+    .examples = {{"loopsmith tune matmul.tir --time 60 --insert", "after a minute the file contains the best schedule"},
                  {"loopsmith tune matmul.tir --trials 128 --db tuning.db", "128 candidates"},
                  {"loopsmith tune matmul.tir --with tiled --insert", "the steps that were found replace `sch.tune()` in `tiled`"},
                  {"loopsmith tune matmul.tir softmax.tir --time 5min", "both; a table at the end"},
                  {"loopsmith tune matmul.tir --rules tiles,ParallelizeVectorizeUnroll", "the traces of the rule `tiles` of the file, and of one of TVM's"},
                  {"loopsmith tune matmul.tir --candidate 'sch.parallel(sch.get_loops(\"C\")[0])'", "measures this schedule only"},
                  {"loopsmith tune gemm.tir --sizes n=128,256,512 --insert", "a program and a schedule for each value of `n`"},
-                 {"loopsmith tune matmul.tir --explain-space", "what is searched, and what was tried of it"}},
+                 {"loopsmith tune matmul.tir --explain-space", "the space, and the points that were tried"}},
     .least = 1,
     .most = 10000,
 };
@@ -747,7 +747,7 @@ auto tune_template(const Arguments& arguments, tune::SessionOptions options, con
     reporter.report(result.diagnostics(), selection.file.get());
     return reporter.status();
   }
-  if (result->abandoned) { return fail(arguments, "the best was not compared with the program, so it is not offered; what was measured is kept"); }
+  if (result->abandoned) { return fail(arguments, "the best was not compared with the program, so it is not offered; the measurements are kept"); }
   const std::vector<Cause> causes = with_reproducers(arguments, options, selection.program.str(), result->causes);
   if (!arguments.json()) { report_causes(arguments.positional()[0], selection.program.str(), causes); }
   const std::string asked_log = log_beside(arguments.positional()[0], script::autotvm::asked_search(selection.file->document().file()).log);
@@ -892,7 +892,7 @@ auto tune(std::vector<std::string> args) -> int {
     if (!arguments.json()) { fmt::print(stderr, "{}", candidates_as_text(result->progress)); }
     else { fmt::print("{}\n", nlohmann::json({{"event", "candidates"}, {"candidates", candidates_as_json(result->progress)}}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)); }
   }
-  if (result->abandoned) { return fail(arguments, "the best was not compared with the program, so it is not offered; what was measured is kept"); }
+  if (result->abandoned) { return fail(arguments, "the best was not compared with the program, so it is not offered; the measurements are kept"); }
   const std::string& path = arguments.positional()[0];
   // The result of each candidate has its reason already.
   if (arguments.has("--candidate")) { result->causes.clear(); }

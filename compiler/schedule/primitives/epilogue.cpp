@@ -668,7 +668,7 @@ struct FuseReductionEpilogue {
 
 }  // namespace
 
-const Primitive fuse_reduction_epilogue = primitive<FuseReductionEpilogue>("fuse_reduction_epilogue", "FuseReductionEpilogue", "lets a reduction begin with what a block behind it joins to its result")
+const Primitive fuse_reduction_epilogue = primitive<FuseReductionEpilogue>("fuse_reduction_epilogue", "FuseReductionEpilogue", "moves an operation on the result of a reduction into its initial value")
     .moves_work()
     .input("reduction_block", &FuseReductionEpilogue::Args::reduction_block)
     .input("epilogue_block", &FuseReductionEpilogue::Args::epilogue_block).from(candidates::consumers_of_reduction)

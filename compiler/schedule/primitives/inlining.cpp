@@ -171,7 +171,7 @@ class Inliner : public Mutator {
   std::vector<Buffer> known_;
 };
 
-/// Computes what a block stores wherever it is read, and takes the block away.
+/// Computes the values of a block wherever they are read, and removes the block.
 ///
 ///     B[vi] = A[vi] * 2.0                    C[vi] = A[vi] * 2.0 + 1.0
 ///     C[vi] = B[vi] + 1.0          ==>
@@ -720,11 +720,11 @@ auto plan_inline(const Context& cx, const BlockArg& block, bool reverse) -> Resu
 
 namespace primitives {
 
-const Primitive compute_inline = primitive<ComputeInline>("compute_inline", "ComputeInline", "computes what a block stores wherever it is read")
+const Primitive compute_inline = primitive<ComputeInline>("compute_inline", "ComputeInline", "computes the values of a block wherever they are read")
     .moves_work()
     .input("block", &ComputeInline::Args::block)
     .example(examples::two_stages, "sch.compute_inline(\"B\")");
-const Primitive reverse_compute_inline = primitive<ReverseComputeInline>("reverse_compute_inline", "ReverseComputeInline", "merges a block into the block that produces what it reads")
+const Primitive reverse_compute_inline = primitive<ReverseComputeInline>("reverse_compute_inline", "ReverseComputeInline", "merges a block into its producer")
     .moves_work()
     .input("block", &ReverseComputeInline::Args::block)
     .example(examples::two_stages, "sch.reverse_compute_inline(\"C\")");

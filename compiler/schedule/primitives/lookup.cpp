@@ -47,7 +47,7 @@ struct GetBlock {
     if (!found.empty()) {
       Diagnostic out = cx.error(Code::BlockNameTwice).arg("block", args.name).arg("count", static_cast<int64_t>(found.size()));
       for (const Place* place : found) { out.notes.push_back({place->block()->origin, "one of them", place->id}); }
-      return std::move(out).remedy("take it by its place: `get_child_blocks` of the loop or block around it, `get_consumers` of what it reads");
+      return std::move(out).remedy("take it by its place: `get_child_blocks` of the loop or block around it, `get_consumers` of a block whose result it reads");
     }
     std::vector<std::string> names;
     for (const Place& place : func->places()) {
@@ -226,11 +226,11 @@ const Primitive get_child_blocks = primitive<GetChildBlocks>("get_child_blocks",
     .input("block_or_loop", &GetChildBlocks::Args::block_or_loop)
     .blocks("blocks").pure()
     .example(examples::matmul_relu, "blocks = sch.get_child_blocks(\"root\")");
-const Primitive get_producers = primitive<GetProducers>("get_producers", "GetProducers", "the blocks that write what a block reads")
+const Primitive get_producers = primitive<GetProducers>("get_producers", "GetProducers", "the blocks whose results a block reads")
     .input("block", &GetProducers::Args::block)
     .blocks("blocks").pure()
     .example(examples::matmul_relu, "producers = sch.get_producers(\"D\")");
-const Primitive get_consumers = primitive<GetConsumers>("get_consumers", "GetConsumers", "the blocks that read what a block writes")
+const Primitive get_consumers = primitive<GetConsumers>("get_consumers", "GetConsumers", "the blocks that read the results of a block")
     .input("block", &GetConsumers::Args::block)
     .blocks("blocks").pure()
     .example(examples::matmul_relu, "consumers = sch.get_consumers(\"C\")");

@@ -322,7 +322,7 @@ auto check_axis_alone(const Context& cx, const LoopArg& loop, Name axis) -> Stat
     for (const Place* other = func.parent(place); other; other = func.parent(*other)) {
       if (!goes_there(*other) || !follows(other->loop->var.get())) { continue; }
       return note_block(note_loop(note_loop(cx.error(Code::ThreadTwice).arg("name", loop->name().view()).arg("tag", axis.view()), *loop), *other), place)
-          .remedy("bind it to another axis, or `fuse` both loops and bind what they become");
+          .remedy("bind it to another axis, or `fuse` both loops and bind the result");
     }
   }
   return ok();

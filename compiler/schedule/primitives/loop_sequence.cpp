@@ -282,7 +282,7 @@ struct LoopPartition {
       std::optional<Buffer> shared = own == races.own.end() ? std::nullopt : std::optional<Buffer>(*own);
       if (!shared && !races.is_known) { shared = buffer_of_iterations(*args.loop.func, *at, all); }
       if (!shared && !may_repeat) { continue; }
-      std::string what = shared ? fmt::format("`{}`", (*shared)->name.view()) : "what they sum up";
+      std::string what = shared ? fmt::format("`{}`", (*shared)->name.view()) : "a sum";
       return note_loop(refuse(because(Why::PartsShare).arg("loop", at->name().view()).arg("memory", what)), *at)
           .remedy(fmt::format("partition first, then make `{}` parallel or a vector", at->name().view()));
     }

@@ -14,7 +14,7 @@ auto search_kinds() -> const std::vector<SearchKind>& {
       {"guided", "ranks by draft and measurements, breeds in each sketch, measures neighbours of the best; the default", make_guided},
       {"random", "draws points that the draft accepts; larger sketches more often", make_random},
       {"grid", "takes the points of all sketches in order", make_grid},
-      {"greedy", "moves to a faster neighbour as soon as one is measured; begins anew where none is", make_greedy},
+      {"greedy", "moves to a faster neighbour as soon as one is measured; restarts if there is none", make_greedy},
       {"coordinate", "measures the choices of one knob after the other and keeps the best", make_coordinate},
       {"annealing", "walks from point to point, and accepts slower points less and less", make_annealing},
       {"genetic", "crosses and mutates the fastest measured points", make_genetic},

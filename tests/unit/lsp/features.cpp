@@ -59,7 +59,7 @@ using Lines = std::vector<std::string>;
 
 TEST_CASE("hover in a schedule, beside primitives") {
   std::string text = matmul + "    sch.tune(trials=4)\n    other = sch.copy()\n    print(text.copy)\n";
-  CHECK(hover_at(text, "sch.$0tune") == Lines{"`sch.tune(budget=\"2min\", trials=64)`", "a place that a search is to fill: tune(budget=\"2min\", trials=64); nothing is done by it"});
+  CHECK(hover_at(text, "sch.$0tune") == Lines{"`sch.tune(budget=\"2min\", trials=64)`", "a place for a search, which replaces it: tune(budget=\"2min\", trials=64); does nothing by itself"});
   CHECK(hover_at(text, "sch.$0copy").front() == "`sch.copy()`");
   CHECK(hover_at(text, "text.$0copy").empty());
 }
