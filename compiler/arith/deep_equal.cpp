@@ -5,7 +5,7 @@
 namespace loopsmith::arith {
 namespace {
 
-// As trees, expressions with shared nodes may be exponentially large: beyond this many nodes they count as different.
+// An expression with shared nodes may be exponentially large as a tree: two expressions with more nodes than this count as different.
 constexpr int max_nodes = 100'000;
 
 auto same_list(const Array<Expr>& a, const Array<Expr>& b, int& left, int depth) -> bool;

@@ -54,7 +54,7 @@ struct LoopFacts {
 [[nodiscard]] auto loop_facts(const PrimFunc& function, NodeId loop_or_block) -> std::optional<LoopFacts>;
 /// `flops`, `bytes` and the elements of `touches` over all instances of a block. None: the function does not contain the block.
 [[nodiscard]] auto block_total(const PrimFunc& function, NodeId block) -> std::optional<LoopFacts>;
-/// The bytes that the first iterations of a loop touch, each element once; those of the hull. None: no such loop, or unknown.
+/// The bytes in the hull of all elements that the first iterations of a loop touch. None: there is no such loop, or they are unknown.
 [[nodiscard]] auto bytes_of_iterations(const PrimFunc& function, NodeId loop, int64_t iterations) -> std::optional<int64_t>;
 
 }  // namespace loopsmith::cost

@@ -71,8 +71,8 @@ class Schedule {
   using Watch = std::function<void(const Instruction& done, const IRModule& before)>;
   [[nodiscard]] auto replay(const Trace& trace, bool remove_postproc = false, const Watch& watch = {}) -> Status;
 
-  /// A place in a replay: the next instruction, and the variables here for those of the trace. A copy of it with a copy of the schedule continues there, also
-  /// with another trace that has the same instructions and decisions up to the place.
+  /// The position of a replay: the next instruction, and the schedule's variable for each variable of the trace. A copy of the schedule continues from a copy of
+  /// its position, also with another trace whose instructions and decisions are the same up to there.
   struct ReplayPlace {
     size_t next = 0;
     std::vector<uint32_t> variables = {};

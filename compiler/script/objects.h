@@ -67,7 +67,7 @@ class ScheduleObject final : public eval::Object {
   // Scripts hold objects as constants.
   mutable schedule::Schedule schedule;
   mutable Record record;
-  /// Of a schedule of tensor expressions (`te.create_schedule`): its stages, of which `schedule` is the translation. Null: it is a schedule of blocks.
+  /// The stages of a schedule of tensor expressions (`te.create_schedule`), which `schedule` is translated from. Null: it is a schedule of blocks.
   mutable std::shared_ptr<const te::Stages> stages;
 
   auto get_attribute(eval::Evaluator& evaluator, Name name, Origin where) const -> std::optional<eval::Value> override;

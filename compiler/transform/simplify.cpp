@@ -207,7 +207,7 @@ class Simplify : public Mutator {
     if (high && *high <= bound - (at_least ? 1 : 0)) { return !at_least; }
     return {};
   }
-  // The value of which an expression is a quotient or remainder, if that value is never negative: then it is at least as large. Null for other expressions.
+  // For a quotient or remainder of a value that is never negative: that value, which is at least as large. Null for other expressions.
   auto no_smaller(const Expr& e) const -> Expr {
     auto operand = [&](const Expr& a, const Expr& b) {
       auto low = as_int(b).value_or(0) > 0 && is_index(a.dtype()) ? constant_min(affine_of(a), domains_) : std::nullopt;

@@ -494,7 +494,7 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
       if (!contains(used, var)) { used.push_back(var); }
     }
   }
-  // The copy's instances are those of the block, with its predicate.
+  // The copy runs for the instances of the block, under the block's predicate.
   LOOPSMITH_CHECK(require_in_bounds(cx, func, place, buffer, plan.old_indices, !finder.is_conditional));
   plan.copy = in_scope(buffer, storage);
   BufferNode fields = *plan.copy;

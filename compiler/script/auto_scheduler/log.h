@@ -32,7 +32,7 @@ struct AnsorRecord {
 /// A line without its end, in the form of version 0.6. The hardware parameters are those of this machine.
 [[nodiscard]] auto ansor_line(const AnsorRecord& record) -> std::string;
 
-/// The task of a file that a log is for: that of the variable, or the first one with records. Fails with the reason against the first record.
+/// Finds the task of a file that a log is for: the task of the variable, or else the first task with records. Fails with the reason why the first record fits none.
 struct AnsorChoice {
   Task task;
   AnsorRecord record;                      // the fastest of the task

@@ -6,7 +6,7 @@
 namespace loopsmith::tune {
 namespace {
 
-/// One point: the trace. Its draft is the same for all, since every candidate is tried and none is left out unseen.
+/// One point: the trace. All sketches have the same draft, because every given candidate is measured.
 class GivenSketch final : public Sketch {
  public:
   GivenSketch(std::string name, Result<schedule::Trace> trace) : trace_(std::move(trace)) { name_ = std::move(name); }

@@ -20,7 +20,7 @@ auto scratch(const Buffer& of, const std::string& prefix) -> Buffer {
 
 auto first_element(const Buffer& buffer) -> Expr { return make<BufferLoad>(buffer, Array<Expr>{int_imm(0)}); }
 
-// Accesses of buffers as accesses of the only element of others.
+// Replaces accesses of some buffers by accesses of the only element of other buffers.
 class ReplaceBuffers : public Mutator {
  public:
   using Mutator::on;
