@@ -327,7 +327,14 @@ auto imported(const syntax::ImportFromStmt& from, const syntax::ImportName& name
   if (from.module.size() > 1 && from.module[0].name == tvm && !from_script) {
     const Value* space = from.module[1].name == tir || from.module[1].name == tirx ? &namespaces().tir : namespaces().tvm.as<eval::Namespace>()->find(from.module[1].name);
     const auto* members = space ? space->as<eval::Namespace>() : nullptr;
-    const Value* member = members ? members->find(what) : nullptr;
+    // `from tvm.topi.utils import traverse_inline`
+    const auto* deepest = members;
+    for (uint32_t i = 2; deepest && i < from.module.size(); ++i) {
+      const Value* part = deepest->find(from.module[i].name);
+      deepest = part ? part->as<eval::Namespace>() : nullptr;
+    }
+    const Value* member = deepest ? deepest->find(what) : nullptr;
+    if (!member) { member = members ? members->find(what) : nullptr; }
     if (member) { return member; }
   }
   // `from tvm import script`: a module that `tvm` has.

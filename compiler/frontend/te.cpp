@@ -7,6 +7,20 @@ namespace {
 
 auto unknown_member(Name) -> std::optional<Value> { return Value::opaque(); }
 
+// A class of operations or tensors, for `isinstance`.
+class OperationClass final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const Name name;
+  explicit OperationClass(Name n) : Object(&type_tag), name(n) {}
+  auto get_attribute(Evaluator&, Name asked, Origin) const -> std::optional<Value> override {
+    static const Name own_name("__name__");
+    return asked == own_name ? std::optional(Value::str(name.str())) : std::nullopt;
+  }
+  auto repr() const -> std::string override { return "<class " + name.str() + ">"; }
+};
+const eval::TypeTag OperationClass::type_tag{"a class"};
+
 }  // namespace
 
 auto te_namespace(const Value& tir) -> Value {
@@ -33,6 +47,13 @@ auto te_namespace(const Value& tir) -> Value {
   add("var", te::variable);
   add("size_var", te::variable);
   add("create_prim_func", te::create_prim_func);
+  add("tag_scope", te::tag_scope);
+  Ref<eval::Namespace> tensor = make_object<eval::Namespace>(Name("te.tensor"), unknown_member);
+  for (const char* name : {"Operation", "ComputeOp", "PlaceholderOp", "ExternOp", "HybridOp", "ScanOp", "Tensor"}) {
+    members.add(Name(name), make_object<OperationClass>(Name(name)));
+    const_cast<eval::Namespace&>(*tensor).add(Name(name), make_object<OperationClass>(Name(name)));
+  }
+  members.add(Name("tensor"), Value(tensor));
   members.add(Name("hybrid"), te::namespace_hybrid());
   for (const auto& [name, reducer] : te::named_reducers()) { members.add(Name(name), reducer); }
   return space;

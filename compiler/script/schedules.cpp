@@ -377,12 +377,13 @@ auto predeclared(Name name) -> const eval::Value* {
     add_piece_decorators(const_cast<eval::Namespace&>(*space));
     return new eval::Value(Ref<eval::Object>(space.get()));
   }();
-  static const Name short_name("ls"), long_name("loopsmith"), autotvm_name("autotvm"), auto_scheduler_name("auto_scheduler"), topi_name("topi"), tvm_name("tvm");
+  static const Name short_name("ls"), long_name("loopsmith"), autotvm_name("autotvm"), auto_scheduler_name("auto_scheduler"), topi_name("topi");
   if (name == short_name || name == long_name) { return ls; }
   if (name == autotvm_name) { return &autotvm::namespace_autotvm(); }
   if (name == topi_name) { return &namespace_topi(); }
   if (name == auto_scheduler_name) { return &auto_scheduler::namespace_auto_scheduler(); }
-  if (name == tvm_name) { (void)add_to_tvm(); }
+  // `from tvm.topi import tag` looks up `tag` alone.
+  (void)add_to_tvm();
   if (const eval::Value* known = tuner_name(name)) { return known; }
   return intrinsics::predeclared(name);
 }

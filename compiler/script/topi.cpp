@@ -43,7 +43,7 @@ def pad(data, pad_before, pad_after=None, pad_value=0.0, name="PadInput"):
             return data(*moved)
         return te.if_then_else(te.all(*inside), data(*moved), te.const(pad_value, data.dtype))
 
-    return te.compute(shape, element, name=name)
+    return te.compute(shape, element, name=name, tag="injective,pad")
 
 
 def conv2d_nchw(Input, Filter, stride, padding, dilation=1, out_dtype=None):
@@ -68,6 +68,7 @@ def conv2d_nchw(Input, Filter, stride, padding, dilation=1, out_dtype=None):
             axis=[rc, ry, rx],
         ),
         name="conv2d_nchw",
+        tag="conv2d_nchw",
     )
 
 
@@ -76,30 +77,30 @@ def dense(data, weight, bias=None, out_dtype=None):
     batch, in_dim = data.shape
     out_dim = weight.shape[0]
     k = te.reduce_axis((0, in_dim), name="k")
-    matmul = te.compute((batch, out_dim), lambda i, j: te.sum(data[i, k].astype(dtype) * weight[j, k].astype(dtype), axis=k), name="T_dense")
+    matmul = te.compute((batch, out_dim), lambda i, j: te.sum(data[i, k].astype(dtype) * weight[j, k].astype(dtype), axis=k), name="T_dense", tag="dense")
     if bias is None:
         return matmul
-    return te.compute((batch, out_dim), lambda i, j: matmul[i, j] + bias[j].astype(dtype), name="T_add")
+    return te.compute((batch, out_dim), lambda i, j: matmul[i, j] + bias[j].astype(dtype), name="T_add", tag="broadcast")
 
 
 def relu(x):
-    return te.compute(x.shape, lambda *i: te.max(x(*i), te.const(0, x.dtype)), name="compute")
+    return te.compute(x.shape, lambda *i: te.max(x(*i), te.const(0, x.dtype)), name="compute", tag="elemwise")
 
 
 def leaky_relu(x, alpha):
-    return te.compute(x.shape, lambda *i: te.if_then_else(x(*i) > te.const(0, x.dtype), x(*i), x(*i) * te.const(alpha, x.dtype)), name="compute")
+    return te.compute(x.shape, lambda *i: te.if_then_else(x(*i) > te.const(0, x.dtype), x(*i), x(*i) * te.const(alpha, x.dtype)), name="compute", tag="elemwise")
 
 
 def exp(x):
-    return te.compute(x.shape, lambda *i: te.exp(x(*i)), name="compute")
+    return te.compute(x.shape, lambda *i: te.exp(x(*i)), name="compute", tag="elemwise")
 
 
 def tanh(x):
-    return te.compute(x.shape, lambda *i: te.tanh(x(*i)), name="compute")
+    return te.compute(x.shape, lambda *i: te.tanh(x(*i)), name="compute", tag="elemwise")
 
 
 def sigmoid(x):
-    return te.compute(x.shape, lambda *i: te.sigmoid(x(*i)), name="compute")
+    return te.compute(x.shape, lambda *i: te.sigmoid(x(*i)), name="compute", tag="elemwise")
 
 
 def add(a, b):
@@ -116,6 +117,32 @@ def multiply(a, b):
 
 def divide(a, b):
     return a / b
+
+
+def is_broadcast(tag):
+    return tag in ("elemwise", "broadcast") or tag.startswith("elemwise") or tag.startswith("broadcast")
+
+
+def is_injective(tag):
+    return is_broadcast(tag) or tag.startswith("injective")
+
+
+def traverse_inline(s, final_op, callback):
+    visited = []
+
+    def visit(op):
+        if op in visited:
+            return
+        visited.append(op)
+        if is_injective(op.tag):
+            if op not in s.outputs:
+                s[op].compute_inline()
+            for tensor in op.input_tensors:
+                if isinstance(tensor.op, te.ComputeOp):
+                    visit(tensor.op)
+        callback(op)
+
+    visit(final_op)
 )";
 
 // The functions live as long as their file.
@@ -136,6 +163,10 @@ auto make_library() -> Library* {
   };
   for (const char* name : {"pad", "conv2d_nchw", "dense", "relu", "leaky_relu"}) { add(nn, name); }
   for (const char* name : {"exp", "tanh", "sigmoid", "add", "subtract", "multiply", "divide"}) { add(topi, name); }
+  auto tag = eval::make_object<eval::Namespace>(Name("topi.tag"), unknown_member), utils = eval::make_object<eval::Namespace>(Name("topi.utils"), unknown_member);
+  for (const char* name : {"is_broadcast", "is_injective"}) { add(tag, name); }
+  add(utils, "traverse_inline");
+  for (const auto& [name, part] : {std::pair("tag", &tag), std::pair("utils", &utils)}) { const_cast<eval::Namespace&>(*topi).add(Name(name), eval::Value(*part)); }
   const_cast<eval::Namespace&>(*topi).add(Name("nn"), eval::Value(nn));
   library->space = eval::Value(topi);
   return library;

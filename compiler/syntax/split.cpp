@@ -100,6 +100,11 @@ auto join_schedules(std::string_view text, std::vector<Chunk> chunks) -> std::ve
         variables.push_back(another);
       }
       if (!is_function && speaks_of_them(next)) { last = k; }
+      // A call of a function that works on the schedule is one of its statements.
+      if (word == "def" && speaks_of_them(next)) {
+        const size_t name = std::min(next.find_first_not_of(" \t", word.size()), next.size());
+        variables.push_back(next.substr(name, name_end(next, name) - name));
+      }
     }
     joined.back().span.end = chunks[last].span.end;
     i = last;

@@ -149,7 +149,7 @@ auto compute(Evaluator& e, const Arguments& a) -> Value {
   if (const auto* reduce = body[0].as<Reduce>()) { fields.reduce_axis.assign(reduce->axis.begin(), reduce->axis.end()); }
   collect_inputs(body, fields.inputs);
   fields.body = std::move(body);
-  fields.tag = text_of(b, 3, "");
+  fields.tag = tag_of(e, b, 3);
   if (!set_depth(e, fields)) { return Value::error(); }
   if (is_given(b, 4)) {
     const auto* dict = b.values[4].value.as<eval::Dict>();

@@ -116,7 +116,7 @@ auto extern_op(Evaluator& e, const Arguments& a) -> Value {
   }
   fields.out_buffers = std::move(outs);
   fields.statement = std::move(statement);
-  fields.tag = text_of(b, 7, "");
+  fields.tag = tag_of(e, b, 7);
   if (!set_depth(e, fields)) { return Value::error(); }
   return tensors_of(op);
 }
@@ -159,7 +159,7 @@ auto scan(Evaluator& e, const Arguments& a) -> Value {
     fields.update.push_back(update[i]->op);
     fields.state.push_back(state[i]->buffer());
   }
-  fields.tag = text_of(b, 5, "");
+  fields.tag = tag_of(e, b, 5);
   fields.inputs = scan_parts(fields.init, fields.update, fields.state).inputs;
   if (!set_depth(e, fields)) { return Value::error(); }
   return tensors_of(op);

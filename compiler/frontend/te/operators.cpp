@@ -66,6 +66,7 @@ auto TensorObject::binary(Evaluator& e, syntax::BinaryOp op, const Argument& sel
   auto& fields = const_cast<Operation&>(*result);
   fields.axis = std::move(axis);
   fields.body = {body};
+  fields.tag = "broadcast";
   collect_inputs(fields.body, fields.inputs);
   return set_depth(e, fields) ? tensors_of(result) : Value::error();
 }

@@ -68,6 +68,22 @@ Operation::~Operation() {
   for (const Buffer& b : outputs) { table_of_operations().erase(b.get()); }
 }
 
+const eval::TypeTag TagScope::type_tag{"a tag scope"};
+
+auto tag_of(const Evaluator& e, const BoundArguments& b, size_t i) -> std::string {
+  std::string tag = text_of(b, i, "");
+  for (auto context = e.contexts.rbegin(); tag.empty() && context != e.contexts.rend(); ++context) {
+    if (const auto* scope = context->as<TagScope>()) { tag = scope->tag; }
+  }
+  return tag;
+}
+
+auto tag_scope(Evaluator& e, const Arguments& a) -> Value {
+  BoundArguments b;
+  if (!bind_arguments(e, "te.tag_scope", a, {{"tag"}}, b)) { return b.unknown; }
+  return make_object<TagScope>(text_of(b, 0, ""));
+}
+
 const eval::TypeTag DeclaredIntrinsic::type_tag{"a tensor intrinsic"};
 
 auto Operation::get_attribute(Evaluator& e, Name attribute, Origin where) const -> std::optional<Value> {
@@ -91,6 +107,10 @@ auto Operation::get_attribute(Evaluator& e, Name attribute, Origin where) const 
   if (attribute == axis_name) { return axes(axis); }
   if (attribute == reduce_name) { return axes(reduce_axis); }
   if (attribute == output_name) { return make_object<eval::Method>(Value(this), output_name, output_of); }
+  if (static const Name class_name("__class__"); attribute == class_name) {
+    const char* own = is_hybrid ? "HybridOp" : kind == Kind::Compute ? "ComputeOp" : kind == Kind::Extern ? "ExternOp" : kind == Kind::Scan ? "ScanOp" : "PlaceholderOp";
+    return Value::tuple({Value::str(own), Value::str("Operation")});
+  }
   if (static const Name tag_name("tag"); attribute == tag_name) { return Value::str(tag); }
   if (attribute == count) { return Value(static_cast<int64_t>(outputs.size())); }
   static const Name inputs_name("input_tensors");
@@ -117,6 +137,7 @@ auto TensorObject::get_attribute(Evaluator&, Name attribute, Origin) const -> st
   if (attribute == name_name) { return Value::str(op->name.str()); }
   if (attribute == op_name) { return Value(op); }
   if (attribute == ndim) { return Value(static_cast<int64_t>(buffer()->shape.size())); }
+  if (static const Name class_name("__class__"); attribute == class_name) { return Value::tuple({Value::str("Tensor")}); }
   if (attribute == value_index) { return Value(static_cast<int64_t>(index)); }
   return {};
 }

@@ -94,6 +94,18 @@ struct MadeOperation {
   Ref<Operation> op;
   std::vector<Name> blocks;
 };
+/// `with te.tag_scope(tag="elemwise"):`.
+class TagScope final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const std::string tag;
+  explicit TagScope(std::string t) : Object(&type_tag), tag(std::move(t)) {}
+  auto is_context() const -> bool override { return true; }
+  auto repr() const -> std::string override { return "<tag scope " + tag + ">"; }
+};
+/// The tag of an operation: that of the call, or of the scope around it.
+[[nodiscard]] auto tag_of(const Evaluator& e, const BoundArguments& b, size_t i) -> std::string;
+
 /// `te.decl_tensor_intrin(...)`: an instruction that the script describes by an operation, and makes by a function.
 class DeclaredIntrinsic final : public eval::Object {
  public:
@@ -137,6 +149,7 @@ auto thread_axis(Evaluator& e, const Arguments& a) -> Value;
 auto comm_reducer(Evaluator& e, const Arguments& a) -> Value;     // reducers.cpp
 auto extern_op(Evaluator& e, const Arguments& a) -> Value;        // extern.cpp
 auto scan(Evaluator& e, const Arguments& a) -> Value;
+auto tag_scope(Evaluator& e, const Arguments& a) -> Value;
 auto decl_tensor_intrin(Evaluator& e, const Arguments& a) -> Value;
 auto create_prim_func(Evaluator& e, const Arguments& a) -> Value; // program.cpp
 /// The namespace `te.hybrid` (hybrid.cpp).

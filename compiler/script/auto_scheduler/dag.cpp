@@ -316,6 +316,12 @@ auto compute_dag(Evaluator& e, const Arguments& a) -> Value {
   if (const TaskValue* task = task_of_key(given.value)) { return dag_of(e, task->tensors, a.call); }
   std::vector<Value> tensors{given.value};
   if (const auto* items = given.value.items()) { tensors = *items; }
+  if (const auto* schedule = given.value.as<ScheduleObject>(); schedule && schedule->stages) {
+    tensors.clear();
+    for (const te::Stage& stage : schedule->stages->stages) {
+      for (size_t i = 0; (stage.is_placeholder || stage.is_output) && i < stage.op->outputs.size(); ++i) { tensors.emplace_back(eval::make_object<TensorObject>(stage.op, i)); }
+    }
+  }
   const bool are_tensors = std::all_of(tensors.begin(), tensors.end(), [](const Value& one) { return one.as<TensorObject>() != nullptr; });
   if (given.value.is_unknown() || given.value.string()) { return e.opaque(a.call); }
   if (!are_tensors) {

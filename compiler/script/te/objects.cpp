@@ -410,6 +410,15 @@ auto StageObject::equals(const eval::Object& other) const -> bool {
 auto StageObject::repr() const -> std::string { return "<stage " + schedule->stages->stages[stage].name.str() + ">"; }
 
 auto attribute_of_schedule(const ScheduleObject& schedule, Name name) -> std::optional<eval::Value> {
+  static const Name all("stages"), outputs("outputs");
+  if (name == all || name == outputs) {
+    std::vector<eval::Value> out;
+    for (size_t i = 0; i < schedule.stages->stages.size(); ++i) {
+      const Stage& stage = schedule.stages->stages[i];
+      if (name == all) { out.emplace_back(eval::make_object<StageObject>(Ref<ScheduleObject>(&schedule), i)); } else if (stage.is_output) { out.emplace_back(stage.op); }
+    }
+    return eval::Value::list(std::move(out));
+  }
   for (const Method& method : schedule_methods) {
     if (name == method.name) { return eval::Value(eval::make_object<eval::Method>(eval::Value(Ref<eval::Object>(&schedule)), name, method.run)); }
   }
@@ -417,7 +426,7 @@ auto attribute_of_schedule(const ScheduleObject& schedule, Name name) -> std::op
 }
 void attributes_of_schedule(std::vector<Name>& out) {
   for (const Method& method : schedule_methods) { out.emplace_back(method.name); }
-  for (const char* name : {"trace", "mod"}) { out.emplace_back(name); }
+  for (const char* name : {"trace", "mod", "stages", "outputs"}) { out.emplace_back(name); }
 }
 
 auto stage_of(Evaluator& evaluator, const ScheduleObject& schedule, const eval::Argument& argument, Origin where) -> eval::Value {
