@@ -59,7 +59,11 @@ struct Call {
     const Stage& s = stage();
     if (s.is_placeholder) { refuse(because(Why::Input), "cache it: `s.cache_read(...)`"); return false; }
     if (s.place == Stage::Place::Inline) { refuse(because(Why::Inline), fmt::format("call `s[{}].compute_root()` first", s.name.view())); return false; }
-    if (s.blocks.empty() && !s.made_by) { refuse(because(Why::NoLoops)); return false; }
+    if (s.blocks.empty() && !s.made_by) {
+      const bool is_scan = s.op->kind == expressions::Operation::Kind::Scan;
+      refuse(because(Why::NoLoops), is_scan ? "apply it to the stages of its `init` and `update`" : "apply steps to the stages that read it");
+      return false;
+    }
     return true;
   }
 };
