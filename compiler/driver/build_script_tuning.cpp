@@ -70,6 +70,15 @@ class PieceLists {
     if (!is_model) { return wrong(e_, model, "the name of a model: \"xgb\", \"random\", or one of `loopsmith tune --model`; or a class that derives from `ms.cost_model.PyCostModel`"), false; }
     return add_value(model, "--model");
   }
+  /// A builder or a runner: "local", or a class of the file.
+  auto add_runner(const Argument* given, script::PieceKind kind, const char* option, const char* expected) -> bool {
+    const std::string* word = given ? given->value.string() : nullptr;
+    if (!given || (word && *word == "local")) { return true; }
+    const auto* piece = given->value.as<script::Piece>();
+    const auto* type = given->value.as<script::PieceClass>();
+    if ((piece && piece->kind == kind) || (type && type->kind == kind)) { return add_value(*given, option); }
+    return wrong(e_, *given, expected), false;
+  }
   /// Names the file of the pieces.
   void finish() {
     if (!file_.empty()) { argv_.insert(argv_.end(), {"--pieces", file_}); }
@@ -250,8 +259,8 @@ auto add_common(Evaluator& e, const Given& given, size_t tasks, PieceLists& piec
   if (per_task) { trials = std::min(trials, per_task->value.int_value() * static_cast<int64_t>(tasks)); }
   argv.insert(argv.end(), {"--trials", std::to_string(trials)});
   if (const Argument* batch = given.find("num_trials_per_iter")) { argv.insert(argv.end(), {"--batch", std::to_string(std::min<int64_t>(batch->value.int_value(), 4096))}); }
-  if (!is_one_of(e, given.find("builder"), {"local"}, "\"local\": Loopsmith builds candidates itself") || !is_one_of(e, given.find("runner"), {"local"}, "\"local\": Loopsmith measures on this machine") ||
-      !is_one_of(e, given.find("database"), {"json", "memory"}, "\"json\" or \"memory\": the records go to `work_dir`") ||
+  if (!pieces.add_runner(given.find("builder"), script::PieceKind::Builder, "--builder", "\"local\", or a class that derives from `ms.builder.PyBuilder`") ||
+      !pieces.add_runner(given.find("runner"), script::PieceKind::Runner, "--runner", "\"local\", or a class that derives from `ms.runner.PyRunner`") || !is_one_of(e, given.find("database"), {"json", "memory"}, "\"json\" or \"memory\": the records go to `work_dir`") ||
       !is_one_of(e, given.find("measure_callbacks"), {"default"}, "\"default\"") ||
       !is_one_of(e, given.find("module_equality"), {"structural"}, "\"structural\"")) {
     return false;

@@ -71,6 +71,18 @@ class ModelOfFile final : public tune::CandidateModel {
   TunerModel held_;
 };
 
+/// Keeps the file of a written runner as long as the runner.
+class RunnerOfFile final : public tune::CandidateRunner {
+ public:
+  RunnerOfFile(std::unique_ptr<SourceFile> file, std::shared_ptr<tune::CandidateRunner> runner) : file_(std::move(file)), runner_(std::move(runner)) {}
+  [[nodiscard]] auto name() const -> std::string override { return runner_->name(); }
+  [[nodiscard]] auto run(const tune::ModelTask& task, const std::vector<schedule::Schedule>& candidates) -> std::vector<tune::RunReply> override { return runner_->run(task, candidates); }
+
+ private:
+  std::unique_ptr<SourceFile> file_;
+  std::shared_ptr<tune::CandidateRunner> runner_;
+};
+
 /// The model of a file judges the proposals.
 auto take_model_file(const std::string& path, Reporter& reporter, tune::SessionOptions& options) -> std::optional<int> {
   auto model = read_model_file(path);
@@ -110,6 +122,22 @@ auto take_written_model(const Arguments& arguments, const Selection& program, co
 }
 
 }  // namespace
+
+auto take_runner(const Arguments& arguments, const Selection& program, Reporter& reporter, tune::SessionOptions& options) -> std::optional<int> {
+  const std::string builder = arguments.get("--builder", "local"), runner = arguments.get("--runner", "local");
+  if (builder == "local" && runner == "local") { return {}; }
+  if (runner == "local") { return usage_error("tune", "`--builder` needs `--runner`: the tuner's own workers build what they run"); }
+  std::unique_ptr<SourceFile> held;
+  SourceFile* file = file_of_pieces(arguments, program, reporter, held);
+  if (!file) { return reporter.status(); }
+  auto made = tune::read_runner(file->document().file(), program.target, builder, runner, [&reporter, file](const Diagnostics& diagnostics) { reporter.report(diagnostics, file); });
+  if (!made.ok()) {
+    reporter.report(made.diagnostics(), file);
+    return reporter.status();
+  }
+  options.runner = std::make_shared<RunnerOfFile>(std::move(held), std::move(*made));
+  return {};
+}
 
 auto take_model(const Arguments& arguments, const Selection& program, Reporter& reporter, tune::SessionOptions& options) -> std::optional<int> {
   std::string text = arguments.get("--model", "");

@@ -37,6 +37,8 @@ struct TunerModel {
   std::unique_ptr<SourceFile> file;   // null: that of the program
   std::shared_ptr<tune::CandidateModel> model;
 };
+/// Takes the options `--builder` and `--runner`, in the same way as `take_model` below.
+[[nodiscard]] auto take_runner(const Arguments& arguments, const Selection& program, Reporter& reporter, tune::SessionOptions& options) -> std::optional<int>;
 /// Takes the option `--model`: the name of a model, an expression for one that the file writes, or the file of a trained model. Errors of a written model during the
 /// search are reported by `reporter`. None: the option is taken, or not given; else the exit status of a mistake.
 [[nodiscard]] auto take_model(const Arguments& arguments, const Selection& program, Reporter& reporter, tune::SessionOptions& options) -> std::optional<int>;

@@ -82,6 +82,8 @@ const Usage usage{
                 {.name = "--strategy", .value = "NAME", .help = "the same as --search"},
                 {.name = "--space", .value = "S", .help = "the candidates: `own` (the default on processors); `metaschedule`, the traces of TVM's rules (the default on devices); `ansor`, the sketches of the auto-scheduler for a task (the default where the file calls `task.tune`); or a call such as `ScheduleFn(tiles)`"},
                 {.name = "--model", .value = "M", .help = "the model that corrects the draft, as listed above (the default is residual); or a model of whole candidates: a class of the file, `Mine` or `Mine(64)`, or the file of a trained model"},
+                {.name = "--runner", .value = "R", .help = "a class of the file that gives candidates their times, `Mine` or `Mine(8)`, in place of measurements; `local`, the default, measures them here"},
+                {.name = "--builder", .value = "B", .help = "with --runner: a class of the file that makes the artefacts for the runner"},
                 {.name = "--batch", .value = "N", .help = "candidates that are measured between two proposals of the search; the default depends on the search"},
                 rules_option, postprocs_option, mutators_option, pieces_option,
                 {.name = "--transfer", .help = "also tries the fastest recorded schedules of other programs with the same target, such as other sizes, where they apply"},
@@ -627,6 +629,7 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
   auto& [selections, tasks, files, sized] = std::get<Picked>(all);
   if (tasks.empty()) { return fail(arguments, "the files have no program to tune"); }
   if (auto taken = take_model(arguments, selections[0], reporter, options)) { return *taken; }
+  if (auto taken = take_runner(arguments, selections[0], reporter, options)) { return *taken; }
   std::string problem;
   const auto scheduler = tune::read_scheduler(arguments.get("--scheduler", "gain"), problem);
   if (!scheduler) { return usage_error("tune", "`--scheduler`: " + problem); }
@@ -862,6 +865,7 @@ auto tune(std::vector<std::string> args) -> int {
   if (is_space && selection.space) { return tune_template(arguments, std::move(options), selection, reporter); }
   if (auto status = is_space ? check_space(arguments, selection) : std::nullopt) { return *status; }
   if (auto status = take_model(arguments, selection, reporter, options)) { return *status; }
+  if (auto status = take_runner(arguments, selection, reporter, options)) { return *status; }
   bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
   if (selection.hole && !is_bounded && (selection.hole->seconds > 0 || selection.hole->trials > 0)) {
     options.seconds = selection.hole->seconds;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "frontend/objects.h"
 #include "script/objects.h"
@@ -77,7 +78,7 @@ class Call {
   }
 
   auto run(const Value& callee, std::vector<Value> values) -> std::optional<Value> {
-    const bool is_model = piece_.kind == PieceKind::CostModel;
+    const bool is_model = piece_.kind == PieceKind::CostModel || piece_.kind == PieceKind::Builder || piece_.kind == PieceKind::Runner;
     evaluator_.limits = is_model ? model_limits() : piece_limits();
     evaluator_.globals = &file_;
     evaluator_.not_called = [this, is_model](const Value& called, const syntax::CallExpr& written, const eval::Arguments& arguments) -> std::optional<Value> {
@@ -110,6 +111,7 @@ class Call {
     fail(piece_.where, "returns " + (result.is_none() ? "nothing" : eval::describe(result)) + " instead of " + wanted);
   }
 
+  [[nodiscard]] auto evaluator() -> eval::Evaluator& { return evaluator_; }
   [[nodiscard]] auto has_failed() const -> bool { return has_errors(evaluator_.diagnostics); }
   /// The errors, each with a note that names the piece; hints are left out.
   auto take_errors() -> Diagnostics {
@@ -278,6 +280,91 @@ auto run_update(const Piece& model, frontend::File& file, const Value& context, 
   (void)call.run_method(Name("update"), {context, Value::list(candidates), Value::list(results)});
   if (call.has_failed()) { return call.take_errors(); }
   return ok();
+}
+
+namespace {
+
+/// Runs the method of a builder or a runner, which returns a list with an item for each input.
+auto items_of(Call& call, const Piece& piece, const char* method, const std::vector<Value>& inputs) -> std::vector<Value> {
+  if (piece.is_closed) {
+    call.fail(piece.where, "ran out of steps or time, so it is not called again");
+    return {};
+  }
+  if (!piece.type || !piece.type->find(Name(method))) {
+    call.fail(piece.where, "has no method `" + std::string(method) + "`");
+    return {};
+  }
+  const std::optional<Value> result = call.run_method(Name(method), {Value::list(inputs)});
+  if (!result) { return {}; }
+  const std::vector<Value>* items = result->items();
+  const std::string wanted = "a list with a result for each of " + std::to_string(inputs.size()) + " candidates";
+  if (!items) { call.wrong_result(*result, wanted.c_str()); }
+  else if (items->size() != inputs.size()) { call.fail(piece.where, "returns " + std::to_string(items->size()) + " results instead of " + wanted); }
+  return items && !call.has_failed() ? *items : std::vector<Value>();
+}
+
+/// A member of a `BuilderResult` or `RunnerResult`; none: the value is neither.
+auto member_of(const Value& value, const char* member) -> std::optional<Value> {
+  const auto* result = value.as<eval::Namespace>();
+  const Value* found = result ? result->find(Name(member)) : nullptr;
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+auto error_of(const Value& result) -> std::string {
+  const std::optional<Value> text = member_of(result, "error_msg");
+  return text && text->string() ? *text->string() : std::string();
+}
+
+/// The result of a future: an instance of a class with the methods `done` and `result`. Other values are results.
+auto awaited(Call& call, const Value& value) -> std::optional<Value> {
+  const auto* future = value.as<Piece>();
+  if (!future || !future->type || !future->type->find(Name("result"))) { return value; }
+  const std::optional<Value> method = future->get_attribute(call.evaluator(), Name("result"), future->where);
+  return method ? call.run(*method, {}) : std::nullopt;
+}
+
+}  // namespace
+
+auto run_builder(const Piece& builder, frontend::File& file, const std::vector<Value>& inputs) -> Result<std::vector<BuildOutcome>> {
+  Call call(builder, file);
+  std::vector<BuildOutcome> out;
+  for (const Value& item : items_of(call, builder, "build", inputs)) {
+    const std::optional<Value> path = member_of(item, "artifact_path");
+    if (!path) {
+      call.wrong_result(item, "a `BuilderResult` for each candidate");
+      break;
+    }
+    out.push_back({path->string() ? *path->string() : std::string(), error_of(item)});
+  }
+  if (call.has_failed()) { return call.take_errors(); }
+  return out;
+}
+
+auto run_runner(const Piece& runner, frontend::File& file, const std::vector<Value>& inputs) -> Result<std::vector<RunOutcome>> {
+  Call call(runner, file);
+  std::vector<RunOutcome> out;
+  for (const Value& item : items_of(call, runner, "run", inputs)) {
+    const std::optional<Value> result = awaited(call, item);
+    const std::optional<Value> times = result ? member_of(*result, "run_secs") : std::nullopt;
+    if (call.has_failed()) { break; }
+    if (!times) {
+      call.wrong_result(result.value_or(Value()), "a `RunnerResult` for each candidate");
+      break;
+    }
+    const std::optional<std::vector<double>> numbers = times->is_none() ? std::vector<double>() : numbers_in(*times);
+    const bool is_right = numbers && std::all_of(numbers->begin(), numbers->end(), [](double x) { return std::isfinite(x) && x > 0; });
+    if (!is_right) {
+      call.fail(runner.where, "returns a `RunnerResult` whose `run_secs` is no list of seconds above 0");
+      break;
+    }
+    RunOutcome one;
+    one.error = error_of(*result);
+    if (one.error.empty() && numbers->empty()) { one.error = "the runner gave no time"; }
+    if (one.error.empty()) { one.seconds = std::accumulate(numbers->begin(), numbers->end(), 0.0) / static_cast<double>(numbers->size()); }
+    out.push_back(std::move(one));
+  }
+  if (call.has_failed()) { return call.take_errors(); }
+  return out;
 }
 
 auto rules_for_annotations(frontend::File& file, const std::vector<std::string>& target_keys) -> std::vector<std::pair<std::string, Ref<Piece>>> {

@@ -44,6 +44,16 @@ namespace loopsmith::script {
 /// Passes measurements to a cost model, if it has a method `update`.
 [[nodiscard]] auto run_update(const Piece& model, frontend::File& file, const eval::Value& context, const std::vector<eval::Value>& candidates, const std::vector<eval::Value>& results) -> Status;
 
+/// The artefact that a builder made of a candidate, a text of the builder's choice, or the reason why there is none.
+struct BuildOutcome { std::string artifact = {}, error = {}; };
+/// Calls the method `build` of a builder: a `BuilderResult` for each input.
+[[nodiscard]] auto run_builder(const Piece& builder, frontend::File& file, const std::vector<eval::Value>& inputs) -> Result<std::vector<BuildOutcome>>;
+
+/// The mean of the times of a candidate in seconds, or the reason why there is none.
+struct RunOutcome { std::optional<double> seconds = {}; std::string error = {}; };
+/// Calls the method `run` of a runner: for each input a `RunnerResult`, or an object with the methods `done` and `result` that returns one.
+[[nodiscard]] auto run_runner(const Piece& runner, frontend::File& file, const std::vector<eval::Value>& inputs) -> Result<std::vector<RunOutcome>>;
+
 /// The rules that a file registers for blocks with the annotation `schedule_rule`, with the names in the annotation: functions with `@ls.rule`, and those with
 /// `@register_func("meta_schedule.cpu.NAME")`, where `cpu` is one of the keys of the target.
 [[nodiscard]] auto rules_for_annotations(frontend::File& file, const std::vector<std::string>& target_keys) -> std::vector<std::pair<std::string, Ref<Piece>>>;

@@ -6,6 +6,7 @@
 #include "script/objects.h"
 #include "script/tuner/members.h"
 #include "script/tuner/numbers.h"
+#include "script/tuner/pieces.h"
 #include "support/codes.h"
 
 namespace loopsmith::script {
@@ -17,7 +18,7 @@ using eval::Evaluator;
 using eval::Value;
 
 /// `TensorInfo` of each buffer parameter.
-auto arguments_of(const schedule::Schedule& sch) -> Value {
+auto tensors_of(const schedule::Schedule& sch) -> Value {
   std::vector<Value> out;
   const PrimFunc func = sch.module()->find(sch.func_working_on());
   if (!func) { return Value::list({}); }
@@ -144,12 +145,14 @@ auto CandidateObject::features() const -> const Value& {
 
 auto CandidateObject::get_attribute(Evaluator& e, Name member, Origin where) const -> std::optional<Value> {
   if (member.view() == "sch") { return value_of(eval::make_object<ScheduleObject>(sch)); }
-  if (member.view() == "args_info") { return arguments_of(sch); }
+  if (member.view() == "args_info") { return tensors_of(sch); }
   return e.opaque(where);
 }
 void CandidateObject::attribute_names(std::vector<Name>& out) const {
   for (const char* name : {"sch", "args_info"}) { out.emplace_back(name); }
 }
+
+auto arguments_of(const schedule::Schedule& sch) -> Value { return tensors_of(sch); }
 
 auto runner_result(std::optional<double> seconds) -> Value {
   auto out = eval::make_object<eval::Namespace>(Name("RunnerResult"), any_name);
@@ -174,6 +177,46 @@ auto model_names_of_tvm() -> const std::vector<std::pair<Name, Value>>& {
       {Name("PerStoreFeature"), builtin("PerStoreFeature", per_store_feature)},
   };
   return all;
+}
+
+namespace {
+
+auto result_of(Evaluator& e, const char* name, const char* value, const Arguments& given) -> Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(e, name, given, {{Name(value)}, {Name("error_msg")}}, bound)) { return bound.unknown; }
+  auto out = eval::make_object<eval::Namespace>(Name(name), any_name);
+  add_member(out, value, bound.values[0].value);
+  add_member(out, "error_msg", bound.values[1].value);
+  return value_of(out);
+}
+auto make_builder_result(Evaluator& e, const Arguments& given) -> Value { return result_of(e, "BuilderResult", "artifact_path", given); }
+auto make_runner_result(Evaluator& e, const Arguments& given) -> Value { return result_of(e, "RunnerResult", "run_secs", given); }
+
+// The tuner's own workers. Their limits and repetitions are not those of TVM's parameters.
+auto local(Evaluator& e, const Arguments& given) -> Value { return given.all.empty() ? Value::str("local") : e.opaque(given.all[0].where); }
+
+}  // namespace
+
+auto runner_names_of_tvm() -> const std::vector<std::pair<Name, Value>>& {
+  const auto base = [](PieceKind kind, const char* name) { return value_of(eval::make_object<PieceClass>(kind, Name(name), PieceClass::Origins::Base)); };
+  static thread_local const std::vector<std::pair<Name, Value>> all = {
+      {Name("PyBuilder"), base(PieceKind::Builder, "PyBuilder")},
+      {Name("BuilderResult"), builtin("BuilderResult", make_builder_result)},
+      {Name("LocalBuilder"), builtin("LocalBuilder", local)},
+      {Name("PyRunner"), base(PieceKind::Runner, "PyRunner")},
+      {Name("PyRunnerFuture"), base(PieceKind::Runner, "PyRunnerFuture")},
+      {Name("RunnerResult"), builtin("RunnerResult", make_runner_result)},
+      {Name("LocalRunner"), builtin("LocalRunner", local)},
+  };
+  return all;
+}
+
+void add_runners(const Ref<eval::Namespace>& ms) {
+  auto builders = eval::make_object<eval::Namespace>(Name("ms.builder"), any_name);
+  auto runners = eval::make_object<eval::Namespace>(Name("ms.runner"), any_name);
+  for (const auto& [name, value] : runner_names_of_tvm()) { add_member(name.view().find("Builder") != std::string_view::npos ? builders : runners, name.view(), value); }
+  add_member(ms, "builder", value_of(builders));
+  add_member(ms, "runner", value_of(runners));
 }
 
 void add_models(const Ref<eval::Namespace>& ms, const Value& base) {

@@ -51,6 +51,14 @@ class ModelChoice final : public eval::Object {
   auto repr() const -> std::string override { return "<cost model " + option() + ">"; }
 };
 
+/// The arguments of the program of a schedule, as TVM's `args_info`.
+[[nodiscard]] auto arguments_of(const schedule::Schedule& sch) -> eval::Value;
+
+/// The names of builders and runners that files import from TVM's modules.
+[[nodiscard]] auto runner_names_of_tvm() -> const std::vector<std::pair<Name, eval::Value>>&;
+/// Adds the members of `ms.builder` and `ms.runner`: the bases `PyBuilder`, `PyRunner` and `PyRunnerFuture`, `BuilderResult` and `RunnerResult`, and TVM's local builder and runner.
+void add_runners(const Ref<eval::Namespace>& ms);
+
 /// Adds `cost_model`, `feature_extractor`, `CostModel` and `FeatureExtractor` to the namespace `ms`; `base` is the class PyCostModel.
 void add_models(const Ref<eval::Namespace>& ms, const eval::Value& base);
 /// The names that files import from TVM's modules, and that expressions of options use: `CostModel`, `XGBModel`, `PerStoreFeature` and others.

@@ -91,7 +91,9 @@ auto default_list(PieceKind pieces, std::string_view kind) -> std::string {
       case PieceKind::Mutator: return std::string(lists.mutators);
       case PieceKind::Filter:
       case PieceKind::SpaceFunction:
-      case PieceKind::CostModel: return {};
+      case PieceKind::CostModel:
+      case PieceKind::Builder:
+      case PieceKind::Runner: return {};
     }
   }
   return {};

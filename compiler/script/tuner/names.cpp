@@ -41,7 +41,7 @@ class DerivedObject final : public eval::Object {
     for (const syntax::Expr* one : def->bases) {
       if (!base) { base = base_class(evaluator, *one, scope); }
     }
-    // Classes of other parts of TVM (a runner, a task scheduler) are unknown.
+    // Classes of other parts of TVM (a task scheduler) are unknown.
     if (!base) { return evaluator.opaque(def->origin()); }
     PieceClass::Members members = base->members;
     // Functions do not see the names of the class around them.
@@ -175,6 +175,8 @@ struct Names {
     const Value model_base = value_of(eval::make_object<PieceClass>(PieceKind::CostModel, Name("PyCostModel"), PieceClass::Origins::Base));
     add_models(ms, model_base);
     imported.emplace_back(Name("PyCostModel"), model_base);
+    add_runners(ms);
+    imported.insert(imported.end(), runner_names_of_tvm().begin(), runner_names_of_tvm().end());
     imported.insert(imported.end(), model_names_of_tvm().begin(), model_names_of_tvm().end());
     tvm.insert(tvm.end(), model_names_of_tvm().begin(), model_names_of_tvm().end());
     tvm.insert(tvm.end(), space_names().begin(), space_names().end());

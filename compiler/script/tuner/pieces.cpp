@@ -59,6 +59,8 @@ auto kind_text(PieceKind kind) -> std::string_view {
     case PieceKind::Filter: return "filter";
     case PieceKind::SpaceFunction: return "schedule function";
     case PieceKind::CostModel: return "cost model";
+    case PieceKind::Builder: return "builder";
+    case PieceKind::Runner: return "runner";
   }
   return {};
 }

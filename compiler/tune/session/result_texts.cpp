@@ -19,6 +19,7 @@ auto best_text(const SessionResult& result) -> std::string {
   std::string beside = in_search > 0 && !result.stopped ? duration_text(in_search) + " in the search" : std::string();
   if (result.plain_seconds > 0) { beside += (beside.empty() ? "" : ", ") + duration_text(result.plain_seconds) + " as written"; }
   if (result.is_ranked) { return out + " by an estimate, since no device measured"; }
+  if (result.device.starts_with("runner ")) { return out + " by the " + result.device; }
   return out + (result.stopped ? "" : " measured again") + (beside.empty() ? "" : " (" + beside + ")");
 }
 

@@ -100,8 +100,9 @@ class Session {
     int timings = 0;
     int64_t record = 0;
     std::string figures = {};
+    std::optional<schedule::Schedule> sch = {};            // for the runner of others
   };
-  struct Made { std::string json; std::string python; };
+  struct Made { std::string json; std::string python; schedule::Schedule sch; };
   /// A candidate that is not made: the reason, and the trace that reproduces it.
   struct NotMade { std::string outcome; std::string note; std::string trace; bool is_prefix = false; };
 
@@ -149,6 +150,7 @@ class Session {
   auto repeat_round() -> bool;
   auto measure_plain(WorkerPool& pool, Database& database) -> Status;
   auto round(WorkerPool& pool, Database& database) -> Result<bool>;
+  auto run_elsewhere(std::vector<Tried> fresh, Database& database) -> Status;
   auto settle(Database& database, Tried tried, Outcome outcome, double seconds, double spread, int blocks,
               const std::string& note, uint64_t lowered) -> Status;
   auto confirm(WorkerPool& pool) -> void;
@@ -202,8 +204,7 @@ auto Session::make(const Proposal& proposal) const -> std::variant<Made, NotMade
     const std::optional<schedule::Trace> whole = sketch.known_trace(proposal.point);
     return NotMade{outcome, first.message(), schedule::trace_to_json(whole ? *whole : sch.trace()), !whole};
   }
-  Made made;
-  made.json = schedule::trace_to_json(sch.trace());
+  Made made{schedule::trace_to_json(sch.trace()), {}, sch};
   if (options_.keep_order) {
     if (std::string why = why_order_changes(module_, sch.module(), function_); !why.empty()) { return NotMade{"adds in another order", std::move(why), std::move(made.json)}; }
   }
@@ -297,7 +298,7 @@ auto is_bound_to_threads(const PrimFunc& func) -> bool {
 auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
   const Timed timed(progress_.profile.measure);
   // Without bound loops a single thread of the device runs the program, which takes long, and its time has no use.
-  if (is_ranking_ || (is_on_device_ && !is_bound_to_threads(module_->find(function_)))) { return ok(); }
+  if (is_ranking_ || options_.runner || (is_on_device_ && !is_bound_to_threads(module_->find(function_)))) { return ok(); }
   Candidate plain{plain_id, empty_trace};
   auto too_slow = [&](double limit) {
     result_.notes.push_back(fmt::format("the program as written takes more than {:.3g} s", limit));
@@ -359,8 +360,9 @@ auto Session::propose(size_t wanted) -> std::vector<Tried> {
         reject(proposal, *why);
         continue;
       }
-      auto& [json, python] = std::get<Made>(made);
+      auto& [json, python, sch] = std::get<Made>(made);
       fresh.push_back({std::move(proposal), {next_id_++, std::move(json)}, std::move(python), 0, 0, 0});
+      if (options_.runner) { fresh.back().sch = std::move(sch); }
     }
   }
   // The most promising candidate comes first: its time lets slow ones stop early.
@@ -368,6 +370,31 @@ auto Session::propose(size_t wanted) -> std::vector<Tried> {
     return std::pair(a.proposal.expected_seconds, a.candidate.id) < std::pair(b.proposal.expected_seconds, b.candidate.id);
   });
   return fresh;
+}
+
+// The runner of others gives the times of a batch.
+auto Session::run_elsewhere(std::vector<Tried> fresh, Database& database) -> Status {
+  const Timed timed(progress_.profile.measure);
+  std::vector<schedule::Schedule> candidates;
+  for (const Tried& tried : fresh) {
+    if (!recorded_.contains(tried.candidate.trace)) { candidates.push_back(*tried.sch); }
+  }
+  const std::vector<RunReply> replies = candidates.empty() ? std::vector<RunReply>() : options_.runner->run({module_, function_, target_}, candidates);
+  size_t next = 0;
+  for (Tried& tried : fresh) {
+    tried.sch.reset();
+    if (auto known = recorded_.find(tried.candidate.trace); known != recorded_.end()) {
+      const Record r = known->second;
+      LOOPSMITH_CHECK(settle(database, std::move(tried), r.outcome, r.median_seconds, r.spread_seconds, r.blocks, r.note, r.candidate));
+      continue;
+    }
+    // A runner may answer fewer after an error.
+    const RunReply reply = next < replies.size() ? replies[next] : RunReply{0, "the runner gave no result"};
+    ++next;
+    const bool is_measured = reply.error.empty() && reply.seconds > 0;
+    LOOPSMITH_CHECK(settle(database, std::move(tried), is_measured ? Outcome::Measured : Outcome::Rejected, reply.seconds, 0, 1, reply.error, 0));
+  }
+  return ok();
 }
 
 // Proposes, builds and measures one batch. False: the space is exhausted.
@@ -381,6 +408,10 @@ auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
   for (size_t i = 0; i < sketches_.size(); ++i) { progress_.sketches[i].closed = search_->why_closed(i); }
   if (stopping()) { return true; }
   if (fresh.empty()) { return false; }
+  if (options_.runner) {
+    LOOPSMITH_CHECK(run_elsewhere(std::move(fresh), database));
+    return true;
+  }
   // Candidates with a record take its time; the others are built and measured.
   std::vector<Candidate> to_build;
   for (const Tried& tried : fresh) {
@@ -532,6 +563,7 @@ auto Session::open() -> Status {
   if (std::string why = model->why_not ? model->why_not() : std::string(); !why.empty()) { return refuse(because(Why::ModelUnusable).arg("model", options_.model).arg("cause", why)); }
   key_ = {structural_hash(module_), target_.str(), target::machine_identity()};
   if (is_on_device_) { LOOPSMITH_CHECK(open_device()); }
+  if (options_.runner) { key_.machine = result_.device = "runner " + options_.runner->name(); }
   LOOPSMITH_TRY(database, Database::open(options_.database.empty() ? Database::default_path() : options_.database));
   LOOPSMITH_TRY(records, database.records(key_));
   for (const Record& record : records) { recorded_.insert_or_assign(record.trace, record); }
@@ -664,8 +696,8 @@ auto Session::search_until(int trials) -> Result<bool> {
 
 auto Session::finish() -> Result<SessionResult> {
   result_.stopped = progress_.is_stopped = stopped_;
-  if (is_ranking_) {
-    // Estimates are not measured again.
+  if (is_ranking_ || options_.runner) {
+    // Estimates, and times of others, are not measured again.
   } else if (stopped_) {
     recall(records_);
   } else {

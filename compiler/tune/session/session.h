@@ -22,6 +22,7 @@
 #include "support/diagnostic.h"
 #include "target/peaks.h"
 #include "target/target.h"
+#include "tune/cost/candidate_runner.h"
 #include "tune/database/database.h"
 #include "tune/search/search.h"
 #include "tune/session/causes.h"
@@ -79,6 +80,7 @@ struct SessionOptions {
   std::string search = "guided"; // of search/search.h, with parameters: "evolutionary(population_size=128)"
   std::string model = "residual";   // of cost/model.h
   std::shared_ptr<CandidateModel> candidate_model = {};   // judges the proposals of the search; null: none does
+  std::shared_ptr<CandidateRunner> runner = {};   // gives candidates their times in place of the workers, which still compare the results of the best; null: the workers do
   bool transfer = false;         // the fastest records of other programs with the same target are candidates, where they apply
   bool keep_order = false;       // only schedules that add in the order of the program: see space/order.h
   /// Makes the space; null: the rules of space/all.cpp do.
@@ -115,7 +117,7 @@ struct SessionResult {
   std::vector<double> best_so_far;    // after each trial, seconds
   std::vector<std::string> notes;     // candidates that were wrong, records that were not used
   std::vector<FailureCause> causes;   // of candidates that failed, the most frequent first
-  std::string device;            // that measured; empty: this machine's processor, or none
+  std::string device;            // that measured, or "runner NAME"; empty: this machine's processor, or none
   bool is_ranked = false;        // no device runs the target: times are estimates, and nothing was measured
   std::string figures;           // of the compiled kernels of the best: "96 registers, no spills, 34 KB shared"
   bool abandoned = false;        // `abandon` ended the comparison

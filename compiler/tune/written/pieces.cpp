@@ -12,6 +12,7 @@
 #include "support/reasons.h"
 #include "tune/written/arguments.h"
 #include "tune/written/cost_model.h"
+#include "tune/written/runner.h"
 
 namespace loopsmith::tune {
 namespace {
@@ -95,6 +96,21 @@ class Lists {
     return out;
   }
 
+  auto read_runner(const std::string& builder, const std::string& runner) -> Result<std::shared_ptr<CandidateRunner>> {
+    Temporarily globals(evaluator_.globals, static_cast<eval::Environment*>(&file_));
+    const size_t before = evaluator_.diagnostics.size();
+    const auto read = [&](const std::string& text, const char* option, PieceKind kind) -> Ref<Piece> {
+      if (text.empty() || text == "local") { return {}; }
+      const std::vector<Value> made = items_of(text, option);
+      return has_errors(evaluator_.diagnostics) ? Ref<Piece>() : piece(made.size() == 1 ? made[0] : Value(), kind);
+    };
+    Ref<Piece> builds = read(builder, "--builder", PieceKind::Builder), runs = read(runner, "--runner", PieceKind::Runner);
+    Diagnostics problems = take_problems(before);
+    if (!problems.empty()) { return problems; }
+    if (!runs) { return std::shared_ptr<CandidateRunner>(); }
+    return written_runner(std::move(builds), std::move(runs), file_, [reports = reports_](const Diagnostics& diagnostics) { reports->add(diagnostics); });
+  }
+
  private:
   /// The errors since `before`.
   auto take_problems(size_t before) -> Diagnostics {
@@ -169,8 +185,9 @@ class Lists {
       (void)evaluator_.report(error(Code::WrongType, out->where).arg("expected", "a " + wanted).arg("found", "the " + std::string(script::kind_text(out->kind)) + " `" + out->name.str() + "`"));
     } else if (!item.as<script::PieceClass>() || !has_errors(evaluator_.diagnostics)) {
       const char* word = kind == PieceKind::ScheduleRule ? "rule" : kind == PieceKind::Postproc ? "postproc" : "mutator";
-      // A model has no short form.
-      const std::string remedy = kind == PieceKind::CostModel ? "write a class with `@ms.derived_object` that derives from `ms.cost_model.PyCostModel`"
+      // These have no short form.
+      const char* base = kind == PieceKind::CostModel ? "ms.cost_model.PyCostModel" : kind == PieceKind::Builder ? "ms.builder.PyBuilder" : kind == PieceKind::Runner ? "ms.runner.PyRunner" : nullptr;
+      const std::string remedy = base ? std::string("write a class with `@ms.derived_object` that derives from `") + base + "`"
                                                               : std::string("write `@ls.") + word + "` above the function, or `@ms.derived_object` above the class";
       (void)evaluator_.report(error(Code::WrongType, {}).arg("expected", "a " + wanted).arg("found", item.is_opaque() ? "Python that Loopsmith does not evaluate" : eval::describe(item)).remedy(remedy));
     }
@@ -357,6 +374,13 @@ auto read_pieces(frontend::File& file, const target::Target& target, const Piece
   // A limit that an earlier evaluation reached does not count.
   file.evaluator().reset_steps();
   return Lists(file, target, std::move(shared)).read(texts);
+}
+
+auto read_runner(frontend::File& file, const target::Target& target, const std::string& builder, const std::string& runner, std::function<void(const Diagnostics&)> report)
+    -> Result<std::shared_ptr<CandidateRunner>> {
+  auto shared = std::make_shared<Reports>(std::move(report));
+  file.evaluator().reset_steps();
+  return Lists(file, target, std::move(shared)).read_runner(builder, runner);
 }
 
 auto read_model(frontend::File& file, const target::Target& target, const std::string& text, std::function<void(const Diagnostics&)> report) -> Result<ReadModel> {

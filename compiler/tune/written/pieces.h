@@ -10,6 +10,7 @@
 #include "frontend/file.h"
 #include "target/target.h"
 #include "tune/cost/candidate_model.h"
+#include "tune/cost/candidate_runner.h"
 #include "tune/space/trace_spaces.h"
 
 namespace loopsmith::tune {
@@ -32,5 +33,10 @@ struct PieceTexts {
 using ReadModel = std::variant<std::shared_ptr<CandidateModel>, std::string>;
 /// Reads an expression with the names of `file`, which must outlive the model: `Mine`, `Mine(64)`, `CostModel.create("xgb")`.
 [[nodiscard]] auto read_model(frontend::File& file, const target::Target& target, const std::string& text, std::function<void(const Diagnostics&)> report) -> Result<ReadModel>;
+
+/// The values of `--builder` and `--runner`, as `Mine` or `Mine(8)`, with the names of `file`, which must outlive the runner. An empty `builder`: the runner takes candidates as they
+/// are. Null: both are "local", the tuner's own.
+[[nodiscard]] auto read_runner(frontend::File& file, const target::Target& target, const std::string& builder, const std::string& runner, std::function<void(const Diagnostics&)> report)
+    -> Result<std::shared_ptr<CandidateRunner>>;
 
 }  // namespace loopsmith::tune
