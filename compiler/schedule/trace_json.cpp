@@ -13,6 +13,7 @@
 #include "schedule/primitive.h"
 #include "schedule/schedule.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule {
 namespace {
@@ -22,7 +23,7 @@ using Json = nlohmann::ordered_json;
 // nlohmann parses deep nesting without recursion, but this file walks the result recursively.
 constexpr int most_depth = 64;
 
-auto bad(std::string_view what) -> Diagnostic { return error(Code::TraceFormat).arg("what", what); }
+auto bad(const Reason& why) -> Diagnostic { return error(Code::TraceFormat).arg("what", why.text()); }
 
 struct Reader {
   std::unordered_map<std::string, uint32_t> variables;
@@ -53,7 +54,7 @@ struct Reader {
 
   // Among inputs, strings are variables, and text has extra quotes; among attributes, strings are text.
   auto value(const Json& json, bool is_input, ValueKind kind, int depth) -> Result<Value> {
-    if (depth > most_depth) { return bad("nested too deeply"); }
+    if (depth > most_depth) { return bad(because(Why::NestedTooDeeply)); }
     if (json.is_null()) { return Value(); }
     if (json.is_boolean()) { return Value(json.get<bool>()); }
     if (json.is_number_integer()) { return Value(json.get<int64_t>()); }
@@ -68,7 +69,7 @@ struct Reader {
         if (text == "None") { return Value(); }
         if (is_variable(text)) {
           auto found = variables.find(text);
-          if (found == variables.end()) { return bad("`" + text + "` is used, and no instruction before gives it"); }
+          if (found == variables.end()) { return bad(because(Why::VariableUnmade).arg("variable", text)); }
           return variable(text, found->second);
         }
         if (text.size() >= 2 && text.front() == '"' && text.back() == '"') { return Value(text.substr(1, text.size() - 2)); }
@@ -100,12 +101,12 @@ struct Reader {
   static auto access_of(const Json& json) -> Result<Value> {
     if (json == 0) { return Value("read"); }
     if (json == 1) { return Value("write"); }
-    return bad("an access is 0 (read) or 1 (write)");
+    return bad(because(Why::AccessForm));
   }
 
   auto instruction(const Json& json) -> Result<Instruction> {
     if (!json.is_array() || json.size() != 4 || !json[0].is_string() || !json[1].is_array() || !json[2].is_array() || !json[3].is_array()) {
-      return bad("an instruction is [kind, [inputs], [attributes], [outputs]]");
+      return bad(because(Why::InstructionForm));
     }
     Instruction out;
     const auto& kind = json[0].get_ref<const std::string&>();
@@ -130,7 +131,7 @@ struct Reader {
       size_t& at = is_input ? input : attr;
       const Json& from = is_input ? inputs : attrs;
       if (param.kind == ValueKind::Buffer) {
-        if (at + 1 >= from.size()) { return bad(std::string(kind) + " lacks `" + std::string(param.name) + "`"); }
+        if (at + 1 >= from.size()) { return bad(because(Why::InstructionLacks).arg("kind", kind).arg("parameter", param.name)); }
         LOOPSMITH_TRY(index, value(from[at], is_input, ValueKind::Int, 0));
         LOOPSMITH_TRY(access, access_of(from[at + 1]));
         at += 2;
@@ -148,10 +149,10 @@ struct Reader {
       } else if (param.otherwise) {
         out.values.push_back(*param.otherwise);
       } else {
-        return bad(std::string(kind) + " lacks `" + std::string(param.name) + "`");
+        return bad(because(Why::InstructionLacks).arg("kind", kind).arg("parameter", param.name));
       }
     }
-    if (input < inputs.size() || attr < attrs.size()) { return bad(kind + " has more inputs or attributes than are known"); }
+    if (input < inputs.size() || attr < attrs.size()) { return bad(because(Why::InstructionHasMore).arg("kind", kind)); }
     for (const Json& output : json[3]) {
       // "_" is a result that cannot be used: the unknown factor of a loop of unknown extent.
       if (output == "_") {
@@ -159,7 +160,7 @@ struct Reader {
         out.outputs.emplace_back();
         continue;
       }
-      if (!output.is_string() || !is_variable(output.get_ref<const std::string&>())) { return bad("outputs are variables such as \"b0\""); }
+      if (!output.is_string() || !is_variable(output.get_ref<const std::string&>())) { return bad(because(Why::OutputForm)); }
       out.outputs.push_back(define(output.get_ref<const std::string&>()));
     }
     return out;
@@ -170,9 +171,9 @@ struct Reader {
 
 auto trace_from_json(std::string_view text) -> Result<Trace> {
   Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) { return bad("it is not JSON"); }
+  if (json.is_discarded()) { return bad(because(Why::NotJson)); }
   if (!json.is_array() || json.size() != 2 || !json[0].is_array() || !json[1].is_array()) {
-    return bad("a trace is [[instructions], [[index, decision] ...]]");
+    return bad(because(Why::TraceForm));
   }
   Reader reader;
   std::vector<Instruction> instructions;
@@ -181,9 +182,9 @@ auto trace_from_json(std::string_view text) -> Result<Trace> {
     instructions.push_back(std::move(instruction));
   }
   for (const Json& item : json[1]) {
-    if (!item.is_array() || item.size() != 2 || !item[0].is_number_integer()) { return bad("a decision is [index, value]"); }
+    if (!item.is_array() || item.size() != 2 || !item[0].is_number_integer()) { return bad(because(Why::DecisionForm)); }
     int64_t index = item[0].get<int64_t>();
-    if (index < 0 || index >= static_cast<int64_t>(instructions.size())) { return bad("a decision is for an instruction that is not there"); }
+    if (index < 0 || index >= static_cast<int64_t>(instructions.size())) { return bad(because(Why::DecisionForNothing)); }
     LOOPSMITH_TRY(decision, reader.value(item[1], false, ValueKind::Any, 0));
     instructions[static_cast<size_t>(index)].decision = std::move(decision);
   }
@@ -451,20 +452,20 @@ auto from_graph(std::string_view text, const std::string& what, const Read& read
   Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object() || !json.contains("nodes") || !json["nodes"].is_array() || !json.contains("root") ||
       !json["root"].is_number_unsigned()) {
-    return bad(what + " is a graph of nodes");
+    return bad(because(Why::GraphForm).arg("what", what));
   }
   const Json& nodes = json["nodes"];
   size_t root = json["root"].get<size_t>();
   for (const Json& node : nodes) {
     if (!node.is_object() || (node.contains("type_key") && !node["type_key"].is_string()) ||
         (node.contains("repr_str") && !node["repr_str"].is_string())) {
-      return bad(what + " is a graph of nodes");
+      return bad(because(Why::GraphForm).arg("what", what));
     }
   }
-  if (root >= nodes.size()) { return bad("the root of " + what + " is not among its nodes"); }
+  if (root >= nodes.size()) { return bad(because(Why::GraphWithoutRoot).arg("what", what)); }
   GraphReader reader{nodes, std::vector<Expr>(nodes.size()), std::vector<bool>(nodes.size(), false)};
   auto out = read(reader, root);
-  if (!out) { return bad(what + " cannot be understood"); }
+  if (!out) { return bad(because(Why::GraphUnknown).arg("what", what)); }
   return out;
 }
 
