@@ -141,7 +141,7 @@ local ok, problem = xpcall(function()
   for asked, said in pairs({ ['99'] = '`99` is not a statement of by_hand, which has 3', abc = '`abc` is not a statement of by_hand, which has 3' }) do
     told = {}
     vim.cmd('LoopsmithDiff ' .. asked)
-    wait('what is said of ' .. asked, function() return is_told('no statement') ~= nil end)
+    wait('what is said of ' .. asked, function() return is_told('not a statement') ~= nil end)
     check('LoopsmithDiff ' .. asked, is_told(said) ~= nil and #vim.api.nvim_list_tabpages() == 1, told)
   end
 
