@@ -622,6 +622,7 @@ def scale(a: T.handle, b: T.handle):
   console.error(failure);
   if (vscode) {
     await vscode.screenshot(screenshot).catch(() => undefined);
+    console.error(`notifications: ${JSON.stringify(await vscode.notifications().catch(() => []))}`);
     console.error(`screenshot: ${screenshot}`);
     try { console.error(vscode.output('Loopsmith')); } catch { /* no output channel yet */ }
   }
