@@ -373,6 +373,16 @@ try {
   await vscode.until('the problem to be gone', async () => !(await vscode.problems()).some((row) => row.includes('Bx')));
   await vscode.focusEditor();
   done(`the build task says what is wrong in ${JSON.stringify(matched)}, and makes a library`);
+  writeFileSync(join(folder, 'sized.tir'), `@T.prim_func
+def scale(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,))
+    B = T.match_buffer(b, (n,))
+    for i in range(n):
+        with T.block("B"):
+            vi = T.axis.spatial(n, i)
+            B[vi] = A[vi] * T.float32(2)
+`);
 
   // The menu of refactorings also lists illegal primitives, greyed. (The action has the reason; this version of VS Code does not show it.)
   {
@@ -551,6 +561,8 @@ try {
     await vscode.until('the report that the steps are in the text', async () => /written into the text in the editor/.test(await terminal()));
     await vscode.type(':quit');
     await vscode.page.keyboard.press('Enter');
+    // A terminal that ends gives the focus to the next one.
+    await vscode.until('the end of the REPL', async () => !/sch>/.test(await terminal()));
     await vscode.focusEditor();
     await vscode.page.keyboard.press('Control+End');
     await vscode.until('the steps at the end of the text', async () => (await vscode.lines()).some((line) => line.includes('from_repl')));
@@ -558,6 +570,7 @@ try {
     await vscode.until('the steps to be undone', async () => !(await vscode.lines()).some((line) => line.includes('from_repl')));
     // VS Code ignores the key while it still undoes an edit of an extension.
     await vscode.until('the block to be `C` again', async () => {
+      await vscode.focusEditor();
       await vscode.page.keyboard.press('Control+Z');
       for (let i = 0; i < 20; ++i) {
         if (!(await vscode.lines()).some((line) => line.includes('T.block("Cx")'))) { return true; }
@@ -570,17 +583,16 @@ try {
   }
 
   // A program with a size in its shapes: the first run asks for it.
-  writeFileSync(join(folder, 'sized.tir'), `@T.prim_func
-def scale(a: T.handle, b: T.handle):
-    n = T.int32()
-    A = T.match_buffer(a, (n,))
-    B = T.match_buffer(b, (n,))
-    for i in range(n):
-        with T.block("B"):
-            vi = T.axis.spatial(n, i)
-            B[vi] = A[vi] * T.float32(2)
-`);
-  await vscode.open('sized.tir');
+  // The list of files may be older than the file; it is read again when it is opened again.
+  await vscode.until('the file with a size', async () => {
+    await vscode.page.keyboard.press('Control+P');
+    await vscode.page.locator('.quick-input-widget .quick-input-box input').fill('sized.tir');
+    const row = vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'sized.tir' }).first();
+    const isListed = await row.waitFor({ timeout: 5000 }).then(() => true, () => false);
+    await vscode.page.keyboard.press(isListed ? 'Enter' : 'Escape');
+    return isListed;
+  }, 60_000);
+  await vscode.page.locator('.tab.active[data-resource-name="sized.tir"]').waitFor();
   await vscode.page.locator('.codelens-decoration a', { hasText: /^run$/ }).first().click();
   const size = vscode.page.locator('.quick-input-widget .quick-input-box input');
   await vscode.until('the question for the size', async () => (await size.inputValue().catch(() => '')) === '64');
