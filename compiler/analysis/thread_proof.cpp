@@ -167,7 +167,10 @@ class Kernel {
       case NodeKind::SeqStmt:
         for (const Stmt& s : stmt.as<SeqStmt>()->seq) { walk(s); }
         return;
-      case NodeKind::AttrStmt: return walk(stmt.as<AttrStmt>()->body);
+      case NodeKind::AttrStmt:
+        // Asynchronous stores happen when the thread waits for them, whatever barriers stand between.
+        if (stmt.as<AttrStmt>()->key == "async_scope") { return fail(because(Why::StatementNotFollowed), stmt.origin()); }
+        return walk(stmt.as<AttrStmt>()->body);
       case NodeKind::Allocate: return walk(stmt.as<Allocate>()->body);
       case NodeKind::AllocateConst: return walk(stmt.as<AllocateConst>()->body);
       case NodeKind::DeclBuffer: return walk(stmt.as<DeclBuffer>()->body);
