@@ -157,7 +157,7 @@ class Reduce : public Mutator {
       return with_thread_body(loop.body, *inner, thread_loop(swapped, *as_thread_loop(swapped)));
     }
     auto count = as_int(loop.extent);
-    if (!count || !found.can_be_split || is_updated_twice(found.updates) || is_read_elsewhere(loop.body, found.updates)) { return serial(stmt, loop); }
+    if (!count || !found.can_be_split || is_updated_twice(found.updates) || is_used_elsewhere(loop, found.updates)) { return serial(stmt, loop); }
     Stmt body = loop.body;
     std::vector<Stmt> after;
     std::vector<Buffer> buffers;
@@ -173,7 +173,7 @@ class Reduce : public Mutator {
   auto in_warps(const Stmt& stmt, const ThreadLoop& loop, const ThreadUpdates& found) const -> Stmt {
     auto count = as_int(loop.extent);
     if (!count || loop.tag != "threadIdx.x" || diverges_ || !uniformity_.is_whole || (warp % *count != 0 && (*count % warp != 0 || *count > warp * warp))) { return stmt; }
-    if (!found.can_be_split || is_updated_twice(found.updates) || is_read_elsewhere(loop.body, found.updates) || contains_threads(loop.body)) { return stmt; }
+    if (!found.can_be_split || is_updated_twice(found.updates) || is_used_elsewhere(loop, found.updates) || contains_threads(loop.body)) { return stmt; }
     if (std::any_of(found.updates.begin(), found.updates.end(), [&](const Update& update) { return is_reduced_around(update); })) { return stmt; }
     const int64_t warps = (*count + warp - 1) / warp;
     Stmt body = loop.body;

@@ -1,6 +1,7 @@
 // Finds the updates of elements that threads make together: see thread_updates.h.
 #include "transform/device/thread_updates.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "ir/equal.h"
@@ -166,12 +167,59 @@ auto is_updated_twice(const std::vector<Update>& updates) -> bool {
   return false;
 }
 
-auto is_read_elsewhere(const Stmt& body, const std::vector<Update>& updates) -> bool {
+namespace {
+
+/// Finds the conditions around each store to one memory.
+class StoresTo : public Visitor {
+ public:
+  using Visitor::on;
+  using Visitor::visit;
+  explicit StoresTo(const VarNode* data) : data_(data) {}
+  struct Found { const BufferStore* store; std::vector<const IfThenElse*> conditions; };
+  std::vector<Found> found;
+
+  void on(const IfThenElse& n) override {
+    around_.push_back(&n);
+    Visitor::on(n);
+    around_.pop_back();
+  }
+  void on(const BufferStore& n) override {
+    if (n.buffer->data.get() == data_) { found.push_back({&n, around_}); }
+    Visitor::on(n);
+  }
+
+ private:
+  const VarNode* data_;
+  std::vector<const IfThenElse*> around_;
+};
+
+/// True if iterations of the loop over threads other than one may also store to the memory of an update. An init is left out if a condition of its
+/// own depends on the thread.
+auto is_stored_elsewhere(const Stmt& body, const BufferStore& update, const ThreadLoop& loop) -> bool {
+  StoresTo stores(update.buffer->data.get());
+  stores.visit(body);
+  auto own = std::find_if(stores.found.begin(), stores.found.end(), [&](const auto& one) { return one.store == &update; });
+  if (own == stores.found.end()) { return false; }
+  auto is_index = [&](const VarNode& v) { return &v == loop.var.get() || &v == loop.alias.get(); };
+  return std::any_of(stores.found.begin(), stores.found.end(), [&](const auto& one) {
+    return one.store != &update && std::none_of(one.conditions.begin(), one.conditions.end(), [&](const IfThenElse* condition) {
+      // A condition of the block may stand around both.
+      const bool is_shared = std::any_of(own->conditions.begin(), own->conditions.end(), [&](const IfThenElse* other) { return structural_equal(other->condition, condition->condition); });
+      return !is_shared && uses_var(condition->condition, is_index);
+    });
+  });
+}
+
+}  // namespace
+
+auto is_used_elsewhere(const ThreadLoop& loop, const std::vector<Update>& updates) -> bool {
   bool found = false;
   for (const Update& update : updates) {
     int loads = 0;
+    // A conditional init runs in the first instance of a reduction; one without a condition of its own runs with every update.
+    found = found || is_stored_elsewhere(loop.body, *update.store, loop);
     post_order(
-        body, [](const Stmt&) {},
+        loop.body, [](const Stmt&) {},
         [&](const Expr& e) {
           const auto* load = e.as<BufferLoad>();
           loads += load && load->buffer->data == update.store->buffer->data;

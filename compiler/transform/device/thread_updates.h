@@ -25,8 +25,8 @@ struct ThreadUpdates {
 
 /// True if two of the updates change the same memory.
 [[nodiscard]] auto is_updated_twice(const std::vector<Update>& updates) -> bool;
-/// True when an element is also loaded outside of its update.
-[[nodiscard]] auto is_read_elsewhere(const Stmt& body, const std::vector<Update>& updates) -> bool;
+/// True when an element is also loaded outside of its update, or stored by several threads of the loop, as by an init that every instance of a block repeats.
+[[nodiscard]] auto is_used_elsewhere(const ThreadLoop& loop, const std::vector<Update>& updates) -> bool;
 
 /// The statement of a loop over threads with another body.
 [[nodiscard]] auto with_thread_body(const Stmt& stmt, const ThreadLoop& loop, Stmt body) -> Stmt;

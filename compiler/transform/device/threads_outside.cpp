@@ -68,7 +68,7 @@ class ThreadsOutside : public Mutator {
   static auto reduces_only(ThreadLoop loop, const Stmt& body) -> bool {
     loop.body = body;
     const ThreadUpdates found = find_thread_updates(loop);
-    if (found.updates.empty() || !found.can_be_split || is_updated_twice(found.updates) || is_read_elsewhere(body, found.updates)) { return false; }
+    if (found.updates.empty() || !found.can_be_split || is_updated_twice(found.updates) || is_used_elsewhere(loop, found.updates)) { return false; }
     bool out = true;
     post_order(
         body,
