@@ -31,7 +31,7 @@ struct StageStep {
   const char* usage;                       // "split(axis, factor=None, nparts=None) -> outer, inner"
   const char* help;                        // one phrase
 };
-/// The explanation of a method of stages, or of their schedule; null: it is none.
+/// The explanation of a method of stages, or of their schedule; null: there is no such method.
 [[nodiscard]] auto find_stage_step(std::string_view name) -> const StageStep*;
 
 }  // namespace loopsmith::lsp

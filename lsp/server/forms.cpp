@@ -83,8 +83,7 @@ auto read_factors(const Json& answer, const Json& argument, Json& factors) -> st
 
 auto resolved_split(Json out) -> Json {
   const Json& given = member(out, "formAnswers");
-  const Json& arguments = member(out, "arguments");
-  const Json argument = arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
+  const Json argument = first_argument(out);
   Json factors;
   std::string problem = given.is_array() ? read_factors(given.empty() ? Json() : given[0], argument, factors) : "not asked yet";
   if (problem.empty()) { return out; }
@@ -97,17 +96,11 @@ auto resolved_split(Json out) -> Json {
   return out;
 }
 
-/// The largest size: a buffer has at least one byte an element.
-constexpr double most_size = 1e15;
+constexpr double most_size = 1e15;   // no machine has memory for more elements
 
 auto is_size(const Json& answer) -> bool {
   auto number = number_in(answer);
   return number && *number >= 1 && *number <= most_size && std::floor(*number) == *number;
-}
-
-auto first_argument(const Json& params) -> const Json& {
-  const Json& arguments = member(params, "arguments");
-  return arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
 }
 
 /// One question for each size; none if all sizes were chosen before, unless the command asks again.
@@ -132,6 +125,11 @@ auto resolved_sizes(Json out, const Json& known) -> Json {
 
 }  // namespace
 
+auto first_argument(const Json& params) -> const Json& {
+  const Json& arguments = member(params, "arguments");
+  return arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
+}
+
 auto answered_sizes(const Json& params) -> Json {
   const Json& names = member(first_argument(params), "sizes");
   const Json& given = member(params, "formAnswers");
@@ -154,8 +152,7 @@ auto resolved_command(const Json& params, const Json& tune, const Json& sizes) -
   Answers answers = given.is_array() ? read(given) : Answers{};
   if (given.is_array() && answers.are_valid()) { return out; }
   // The command's own arguments take precedence over the settings.
-  const Json& arguments = member(out, "arguments");
-  const Json& argument = arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
+  const Json& argument = first_argument(out);
   bool has_limits = argument.is_object() && (argument.contains("trials") || argument.contains("seconds"));
   const Json& from = has_limits ? argument : tune;
   auto trials = int_in(from, "trials").value_or(0);

@@ -7,6 +7,9 @@
 
 namespace loopsmith::lsp {
 
+/// The argument of a command: the first of its `arguments`, which some editors send without a list.
+[[nodiscard]] auto first_argument(const Json& params) -> const Json&;
+
 /// The answer to `command/resolve`. `tune`: settings of a search that are used for options missing in the command. `sizes`: the sizes that were chosen for
 /// the program of the command, by their names.
 [[nodiscard]] auto resolved_command(const Json& params, const Json& tune, const Json& sizes = {}) -> Json;

@@ -169,7 +169,7 @@ void Front::on_request(const MethodRow& row, const Json& message, std::string bo
       jobs_.stop_all();
       return reply(id, nullptr);
     case Method::ExecuteCommand: return execute_command(id, params, std::move(body));
-    case Method::CommandResolve: return reply(id, resolved_command(params, member(configuration_, "tune"), sizes_of(params)));
+    case Method::CommandResolve: return reply(id, resolved_command(params, member(configuration_, "tune"), sizes_of(first_argument(params))));
     default: break;
   }
   Pending pending{.id = id, .row = &row, .document = 0, .since = host_.now(), .inserts = {}, .work_token = member(params, "workDoneToken")};
@@ -471,8 +471,7 @@ void Front::edit_from_repl(const std::string& uri, const Document& document, std
 
 void Front::execute_command(const Json& id, const Json& params, std::string body) {
   std::string command = string_in(params, "command");
-  const Json& arguments = member(params, "arguments");
-  const Json first = answered_argument(params, arguments.is_array() && !arguments.empty() ? arguments.front() : arguments);
+  const Json first = answered_argument(params, first_argument(params));
   if (auto kind = job_kind(command)) { return start_job(id, *kind, first); }
   if (command == pause_tune_command || command == resume_tune_command || command == stop_tune_command) { return steer_search(id, command, first); }
   if (command == insert_schedule_command) { return insert_found(id, first, std::move(body)); }
@@ -498,20 +497,17 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
   forward(std::move(pending), std::move(body));
 }
 
-/// The sizes chosen for the program of a command, by their names.
-auto Front::sizes_of(const Json& params) const -> Json {
-  const Json& arguments = member(params, "arguments");
-  const Json& argument = arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
+/// The sizes chosen for the program that the argument of a command names, by their names.
+auto Front::sizes_of(const Json& argument) const -> Json {
   auto found = sizes_.find({document_uri(argument), string_in(argument, "function")});
   return found == sizes_.end() ? Json() : found->second;
 }
 
 /// Keeps the answers, if there are any, and replies with the sizes in use.
 void Front::choose_sizes(const Json& id, const Json& params) {
-  const Json& arguments = member(params, "arguments");
-  const Json& argument = arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
+  const Json& argument = first_argument(params);
   if (Json chosen = answered_sizes(params); !chosen.is_null()) { sizes_[{document_uri(argument), string_in(argument, "function")}] = std::move(chosen); }
-  reply(id, {{"sizes", sizes_of(params)}});
+  reply(id, {{"sizes", sizes_of(argument)}});
 }
 
 /// True unless the setting is `false`: editors without workspace trust do not send it.
@@ -538,7 +534,7 @@ void Front::start_job(const Json& id, JobKind kind, const Json& argument) {
                      .block = kind == JobKind::Interpret ? string_in(argument, "block") : std::string()};
   if (const Json& seconds = member(argument, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
   // Sizes that the program of this text still has.
-  const Json chosen = sizes_of({{"arguments", argument}});
+  const Json chosen = sizes_of(argument);
   const Json& open = member(argument, "sizes");
   for (size_t i = 0; open.is_array() && i < open.size(); ++i) {
     if (auto size = open[i].is_string() ? int_in(chosen, open[i].get<std::string>().c_str()) : std::nullopt) { request.sizes[open[i].get<std::string>()] = *size; }

@@ -110,7 +110,7 @@ class Front {
   void cancel_request(const Json& id);
   void cancel_progress(const Json& token);
   void configure(const Json& settings);
-  [[nodiscard]] auto sizes_of(const Json& params) const -> Json;
+  [[nodiscard]] auto sizes_of(const Json& argument) const -> Json;
   void choose_sizes(const Json& id, const Json& params);
   [[nodiscard]] auto is_trusted() const -> bool;
   void report(const Pending& pending, const std::string& body);

@@ -104,19 +104,22 @@ constexpr std::array kinds = {
     Kind{"opencl", {}, codegen::SourceDialect::OpenCl},
     Kind{"ptx", {}, codegen::SourceDialect::Cuda, runtime::CudaForm::Ptx},
     Kind{"cubin", {}, codegen::SourceDialect::Cuda, runtime::CudaForm::Cubin, true},
-    Kind{"launches", {}, codegen::SourceDialect::Cuda},
+    Kind{"launches"},
 };
-constexpr std::string_view kinds_in_words = "llvm, asm, obj, c-header, cuda, opencl, ptx, cubin or launches";
 
 auto find_kind(std::string_view name) -> const Kind* {
   auto found = std::ranges::find(kinds, name, &Kind::name);
   return found == kinds.end() ? nullptr : &*found;
 }
+auto names_of_kinds() -> std::vector<std::string> {
+  std::vector<std::string> out;
+  for (const Kind& kind : kinds) { out.emplace_back(kind.name); }
+  return out;
+}
 auto unknown_kind(const std::string& given) -> int {
-  std::vector<std::string> names;
-  for (const Kind& kind : kinds) { names.emplace_back(kind.name); }
+  const std::vector<std::string> names = names_of_kinds();
   std::string meant = closest(given, names);
-  return usage_error("emit", meant.empty() ? fmt::format("`--kind` is {}, not `{}`", kinds_in_words, given) : fmt::format("there is no kind `{}`; did you mean `{}`?", given, meant));
+  return usage_error("emit", meant.empty() ? fmt::format("`--kind` is one of {}, not `{}`", fmt::join(names, ", "), given) : fmt::format("there is no kind `{}`; did you mean `{}`?", given, meant));
 }
 /// The kind that a target stands for; null: a processor, whose code has several forms.
 auto kind_of(const target::Target& target) -> const Kind* {
@@ -231,7 +234,7 @@ auto emit(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
   const Kind* kind = request.kind != nullptr ? request.kind : kind_of(selection.target);
-  if (kind == nullptr) { return usage_error("emit", "it needs `--kind llvm|asm|obj|c-header|cuda|opencl|ptx|cubin|launches`, or the target of a GPU"); }
+  if (kind == nullptr) { return usage_error("emit", fmt::format("it needs `--kind {}`, or the target of a GPU", fmt::join(names_of_kinds(), "|"))); }
   auto text = generate(named_module(selection), selection, *kind, request, arguments.has("--debug-info"));
   auto status = text ? write_file(request.output, *text) : Status(text.diagnostics());
   if (status) { return exit_done; }

@@ -193,8 +193,8 @@ class StoresTo : public Visitor {
   std::vector<const IfThenElse*> around_;
 };
 
-/// True if iterations of the loop over threads other than one may also store to the memory of an update. An init is left out if a condition of its
-/// own depends on the thread.
+/// True if several threads of the loop may store to the memory of an update outside of that update. A store is left out if a condition of its own depends on
+/// the thread: it is the init of the first thread.
 auto is_stored_elsewhere(const Stmt& body, const BufferStore& update, const ThreadLoop& loop) -> bool {
   StoresTo stores(update.buffer->data.get());
   stores.visit(body);
@@ -216,7 +216,6 @@ auto is_used_elsewhere(const ThreadLoop& loop, const std::vector<Update>& update
   bool found = false;
   for (const Update& update : updates) {
     int loads = 0;
-    // A conditional init runs in the first instance of a reduction; one without a condition of its own runs with every update.
     found = found || is_stored_elsewhere(loop.body, *update.store, loop);
     post_order(
         loop.body, [](const Stmt&) {},

@@ -259,15 +259,11 @@ TEST_CASE("a lens runs a program (the job is played): the results are shown") {
 }
 
 TEST_CASE("the sizes of a program are asked for once, and the jobs of the program get them (the job is played)") {
-  std::string runner = "/tmp/loopsmith-sizes-" + std::to_string(::getpid());
-  {
-    std::ofstream script(runner);
-    script << "#!/bin/sh\ncat > /dev/null\n"
-              "case \"$*\" in *--arg*) ;; *) echo '{\"event\":\"sizes\",\"sizes\":{\"n\":64}}';; esac\n"
-              "echo '{\"dtype\":\"float32\",\"max\":2,\"mean\":1,\"min\":0,\"name\":\"B\",\"shape\":[1]}'\n";
-  }
-  ::chmod(runner.c_str(), 0755);
-  Session session = start({"--tuner", runner});
+  const PlayedProgram runner(
+      "#!/bin/sh\ncat > /dev/null\n"
+      "case \"$*\" in *'--arg n=128'*) ;; *) echo '{\"event\":\"sizes\",\"sizes\":{\"n\":64}}';; esac\n"
+      "echo '{\"dtype\":\"float32\",\"max\":2,\"mean\":1,\"min\":0,\"name\":\"B\",\"shape\":[1]}'\n");
+  Session session = start({"--tuner", runner.path()});
   session.initialize();
   const std::string uri = "file:///a.tir";
   session.open(uri, "@T.prim_func\ndef f(a: T.handle, b: T.handle):\n    n = T.int32()\n    A = T.match_buffer(a, (n,))\n    B = T.match_buffer(b, (n,))\n    for i in range(n):\n"
@@ -307,7 +303,6 @@ TEST_CASE("the sizes of a program are asked for once, and the jobs of the progra
   CHECK_FALSE(session.call("command/resolve", question)["result"].contains("formFields"));
   CHECK(session.call("command/resolve", sizes_lens)["result"]["formFields"][0]["default"] == 128);
   CHECK(session.goodbye() == 0);
-  ::unlink(runner.c_str());
 }
 
 TEST_CASE("a program is interpreted on random inputs: its results, or the access that is out of bounds") {
