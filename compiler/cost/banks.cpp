@@ -175,9 +175,9 @@ class Walker {
     int64_t bytes = buffer_->dtype.element_bytes();
     int64_t width = bytes;
     for (const Around* lane : lanes) {
-      Expr next = substitute(offset, {{lane->var.get(), add(Expr(lane->var), constant_int(lane->var->dtype, 1))}});
-      bool is_together = lane == lanes.back() && as_int(analyzer_.simplify(sub(next, offset))) == 1 && bytes * lane->extent <= 16 &&
-                         std::none_of(conditions_.begin(), conditions_.end(), [&](const Condition& c) { return uses_in(c.expr, *lane); });
+      bool is_together = lane == lanes.back() && bytes * lane->extent <= 16 &&
+                         std::none_of(conditions_.begin(), conditions_.end(), [&](const Condition& c) { return uses_in(c.expr, *lane); }) &&
+                         are_neighbours(offset, *lane, axes, others, values);
       if (is_together) { width = bytes * lane->extent; } else { others.push_back(lane); }
     }
     int64_t threads = 1;
@@ -207,6 +207,32 @@ class Walker {
       bool is_known = is_global_ ? sectors_of(offset, axes, threads, bytes, width, values, use) : conflicts_of(offset, axes, threads, bytes, width, values, use);
       if (!is_known) { return; }
     }
+  }
+
+  /// True when the iterations of a vectorized loop access neighbouring elements, the first at a multiple of their number, for every thread: in the first and in the
+  /// last iteration of the loops around. Numbers decide, because an index with quotients hides it: `(t * 4 + v) // 64`.
+  auto are_neighbours(const Expr& offset, const Around& lane, const std::array<const Around*, 3>& axes, const std::vector<const Around*>& others, Valuation values) const -> bool {
+    int64_t threads = 1;
+    for (int64_t extent : extents_) { threads = saturating_mul(threads, extent); }
+    if (threads > most_threads || threads * lane.extent > most_evaluations) { return false; }
+    for (bool is_last : {false, true}) {
+      for (const Around* one : others) { set(values, *one, one->min + (is_last ? one->extent - 1 : 0)); }
+      for (int64_t thread = 0; thread < threads; ++thread) {
+        int64_t rest = thread;
+        for (size_t i = 0; i < axes.size(); ++i) {
+          if (axes[i] != nullptr) { set(values, *axes[i], axes[i]->min + std::min(rest % extents_[i], axes[i]->extent - 1)); }
+          rest /= extents_[i];
+        }
+        set(values, lane, lane.min);
+        const auto first = evaluate_integer(offset, values);
+        if (!first || *first % lane.extent != 0) { return false; }
+        for (int64_t i = 1; i < lane.extent; ++i) {
+          set(values, lane, lane.min + i);
+          if (evaluate_integer(offset, values) != *first + i) { return false; }
+        }
+      }
+    }
+    return true;
   }
 
   static void set(Valuation& values, const Around& one, int64_t value) {

@@ -410,7 +410,9 @@ auto Compiler::function_call(Name name, std::vector<Code> args, DataType t) -> s
     }
   }
   if (all_int && t.is_integral()) {
-    if (Instruction instruction = find_instruction(name.view(), args.size())) {
+    std::vector<DataType> types;
+    for (const Code& c : args) { types.push_back(c.type); }
+    if (Instruction instruction = find_instruction(name.view(), types)) {
       auto* r = make_int<InstructionCall>();
       r->instruction = instruction;
       r->args = std::move(args);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 namespace loopsmith::interp {
 namespace {
 
@@ -68,6 +70,9 @@ auto sdot4(const Lanes& x, int l, int) -> int64_t {
   return x.at(3, l) ? saturate(sum, 32) : sum;
 }
 auto dp4a(const Lanes& x, int, int) -> int64_t { return x.at(2, 0) + dot<4>(x, 0, 1, 0); }
+// Each operand is four bytes in a word. CUDA's `__dp4a` of `int` and of `unsigned`; PTX has the mixed forms.
+template <auto first, auto second>
+auto dp4a_words(const Lanes& x, int, int) -> int64_t { return x.at(2, 0) + four_bytes(x.at(0, 0), x.at(1, 0), first, second); }
 auto vrmpyub_acc(const Lanes& x, int l, int) -> int64_t { return x.at(0, l) + four_bytes(x.at(1, l), x.at(2, 0), u8, u8); }
 auto vrmpybusv_acc(const Lanes& x, int l, int) -> int64_t { return x.at(0, l) + four_bytes(x.at(1, l), x.at(2, l), u8, s8); }
 auto vdmpyhvsat_acc(const Lanes& x, int l, int) -> int64_t {
@@ -99,6 +104,10 @@ constexpr Row rows[] = {
     {"llvm.hexagon.V6.vdmpyhvsat.acc.128B", 3, vdmpyhvsat_acc},
     {"__dp4a", 3, dp4a},
     {"dp4a", 3, dp4a},
+    {"dp4a.s32.s32", 3, dp4a_words<s8, s8>},
+    {"dp4a.s32.u32", 3, dp4a_words<s8, u8>},
+    {"dp4a.u32.s32", 3, dp4a_words<u8, s8>},
+    {"dp4a.u32.u32", 3, dp4a_words<u8, u8>},
     {"get_active_lane_mask", 2, active_lane},
     {"vectorlow", 1, low_half},
     {"vectorhigh", 1, high_half},
@@ -126,6 +135,12 @@ auto found_in(const Rows& all, std::string_view name, size_t arity) -> decltype(
 }  // namespace
 
 auto find_instruction(std::string_view name, size_t arity) -> Instruction { return found_in(rows, name, arity); }
+auto find_instruction(std::string_view name, const std::vector<DataType>& types) -> Instruction {
+  const bool is_dp4a = (name == "dp4a" || name == "__dp4a") && types.size() == 3;
+  if (!is_dp4a || types[0].lanes != 1 || types[1].lanes != 1) { return find_instruction(name, types.size()); }
+  const std::string of_words = fmt::format("dp4a.{}32.{}32", types[0].is_uint() ? 'u' : 's', types[1].is_uint() ? 'u' : 's');
+  return types[0].bits == 32 && types[1].bits == 32 ? find_instruction(of_words, types.size()) : nullptr;
+}
 auto find_real_instruction(std::string_view name, size_t arity) -> RealInstruction { return found_in(real_rows, name, arity); }
 
 }  // namespace loopsmith::interp

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
+
+#include "ir/dtype.h"
 
 namespace loopsmith::interp {
 
@@ -25,6 +28,8 @@ using RealInstruction = double (*)(const Lanes& args, int lane, int lanes);
 /// Finds an instruction by LLVM's name without the types ("llvm.x86.avx512.vpdpbusd.512"), by the name of an external function
 /// ("__dp4a") or of a TIR intrinsic ("vectorlow"); null if no such instruction with that number of arguments is known.
 [[nodiscard]] auto find_instruction(std::string_view name, size_t arity) -> Instruction;
+/// The same for operands of these types: `dp4a` takes vectors of four bytes, or words that hold them.
+[[nodiscard]] auto find_instruction(std::string_view name, const std::vector<DataType>& types) -> Instruction;
 [[nodiscard]] auto find_real_instruction(std::string_view name, size_t arity) -> RealInstruction;
 
 }  // namespace loopsmith::interp

@@ -122,4 +122,53 @@ auto scratch_use(const For& loop, const VarNode* data) -> ScratchUse {
   return {dominated.is_fine, dominated.is_shared};
 }
 
+auto uses_memory(const Stmt& stmt, const VarNode* data) -> bool {
+  bool found = false;
+  auto meet = [&](const Buffer& b) { found = found || b->data.get() == data; };
+  post_order(
+      stmt,
+      [&](const Stmt& s) {
+        if (const auto* n = s.as<BufferStore>()) { meet(n->buffer); }
+        if (const auto* n = s.as<DeclBuffer>()) { meet(n->buffer); }
+        if (const auto* n = s.as<Block>()) {
+          for (const BufferRegion& r : n->reads) { meet(r.buffer); }
+          for (const BufferRegion& r : n->writes) { meet(r.buffer); }
+          for (const MatchBufferRegion& m : n->match_buffers) { meet(m.source.buffer); }
+        }
+        if (const auto* n = s.as<AttrStmt>()) {
+          const auto* subject = std::get_if<Expr>(&n->node);
+          found = found || (subject && subject->get() == data);
+        }
+      },
+      [&](const Expr& e) {
+        if (const auto* n = e.as<BufferLoad>()) { meet(n->buffer); }
+        found = found || e.get() == data;
+      });
+  return found;
+}
+
+auto only_user(const Stmt& stmt, const VarNode* data) -> Stmt {
+  Stmt only;
+  bool is_elsewhere = false;
+  visit_children(
+      stmt,
+      [&](const Expr& e) {
+        post_order(e, [&](const Expr& x) {
+          const auto* load = x.as<BufferLoad>();
+          is_elsewhere = is_elsewhere || x.get() == data || (load && load->buffer->data.get() == data);
+        });
+      },
+      [&](const Stmt& s) {
+        if (!uses_memory(s, data)) { return; }
+        is_elsewhere = is_elsewhere || only;
+        only = s;
+      });
+  const auto* attr = stmt.as<AttrStmt>();
+  const auto* subject = attr ? std::get_if<Expr>(&attr->node) : nullptr;
+  if (is_elsewhere || (subject && subject->get() == data)) { return {}; }
+  const bool is_path = stmt.as<SeqStmt>() || stmt.as<IfThenElse>() || stmt.as<LetStmt>() || attr || stmt.as<AssertStmt>() || stmt.as<Allocate>() || stmt.as<AllocateConst>() ||
+                       stmt.as<While>() || stmt.as<For>() || stmt.as<DeclBuffer>();
+  return is_path ? only : Stmt();
+}
+
 }  // namespace loopsmith

@@ -14,4 +14,10 @@ struct ScratchUse {
 /// store with the same indices in front of it.
 [[nodiscard]] auto scratch_use(const For& loop, const VarNode* data) -> ScratchUse;
 
+/// True when a statement loads, stores, declares or passes on the memory, or a block in it states an access to it.
+[[nodiscard]] auto uses_memory(const Stmt& stmt, const VarNode* data) -> bool;
+/// The part of a statement that uses the memory, on the way to a single loop around all uses. Null if several parts or an expression of the statement use it, or
+/// if the statement is a block or gives the memory attributes.
+[[nodiscard]] auto only_user(const Stmt& stmt, const VarNode* data) -> Stmt;
+
 }  // namespace loopsmith

@@ -74,4 +74,24 @@ auto finish_output() -> std::optional<std::string> {
   return failure == 0 ? std::nullopt : std::optional<std::string>(std::strerror(failure));
 }
 
+Muted::Muted(bool also_output) : first_(also_output ? STDOUT_FILENO : STDERR_FILENO) {
+  std::fflush(stdout);
+  std::fflush(stderr);
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  for (int stream = first_; stream <= STDERR_FILENO; ++stream) {
+    kept_[stream - 1] = ::fcntl(stream, F_DUPFD_CLOEXEC, 3);
+    if (nowhere >= 0) { ::dup2(nowhere, stream); }
+  }
+  if (nowhere >= 0) { ::close(nowhere); }
+}
+Muted::~Muted() {
+  std::fflush(stdout);
+  std::fflush(stderr);
+  for (int stream = first_; stream <= STDERR_FILENO; ++stream) {
+    if (kept_[stream - 1] < 0) { continue; }
+    ::dup2(kept_[stream - 1], stream);
+    ::close(kept_[stream - 1]);
+  }
+}
+
 }  // namespace loopsmith

@@ -14,4 +14,17 @@ void watch_output();
 /// Writes the buffered output. Returns the reason why a part of standard output could not be written; none: all of it was written.
 [[nodiscard]] auto finish_output() -> std::optional<std::string>;
 
+/// While it lives, discards what the process writes to standard output and standard error, or to one of them.
+class Muted {
+ public:
+  explicit Muted(bool also_output = true);
+  Muted(const Muted&) = delete;
+  auto operator=(const Muted&) -> Muted& = delete;
+  ~Muted();
+
+ private:
+  int first_;
+  int kept_[2] = {-1, -1};   // the descriptors of both streams
+};
+
 }  // namespace loopsmith

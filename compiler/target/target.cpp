@@ -22,7 +22,16 @@ constexpr std::string_view kept[] = {
     "thread_warp_size", "registers_per_block", "arch", "march", "fast-math", "cl-opt", "jit", "vector-width", "from_device",
     "target_device_type", "l2_cache_size_bytes",
 };
+// Those of them that limit the blocks of a GPU: positive numbers (target/gpu.h).
+constexpr std::string_view limits[] = {"max_num_threads", "max_threads_per_block", "max_shared_memory_per_block"};
 
+/// The option by which a kind names the machine; empty: the kind has none. `llvm` and `c` take both, as `-arch` means nothing to them.
+auto machine_option(std::string_view kind) -> std::optional<std::string_view> {
+  if (kind == target_kind::cuda) { return "arch"; }
+  if (kind == target_kind::nvptx || kind == target_kind::rocm) { return "mcpu"; }
+  if (kind == target_kind::opencl) { return ""; }
+  return {};
+}
 
 auto split_words(std::string_view text) -> std::vector<std::string_view> {
   std::vector<std::string_view> out;
@@ -56,6 +65,16 @@ auto number(std::string_view text) -> std::optional<int> {
   auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (status != std::errc() || end != text.data() + text.size()) { return {}; }
   return value;
+}
+
+/// No option of a GPU's target may be without effect where it names another machine: `nvptx -arch=sm_90a` is not sm_80.
+auto check_machine_option(std::string_view text, std::string_view kind, std::string_view name, std::string_view value) -> Status {
+  if (name != "mcpu" && name != "arch") { return ok(); }
+  const auto wanted = machine_option(kind);
+  if (!wanted || *wanted == name) { return ok(); }
+  auto out = error(Code::BadTarget).arg("target", text).arg("reason", because(Why::OptionOfOtherKind).arg("kind", kind).arg("option", name).text());
+  if (wanted->empty()) { return std::move(out).remedy(fmt::format("remove `-{}`: the driver of the device compiles the kernels for it", name)); }
+  return std::move(out).remedy(fmt::format("write `{} -{}={}`", kind, *wanted, value));
 }
 
 auto starts(std::string_view text, std::string_view prefix) -> bool { return text.starts_with(prefix); }
@@ -127,6 +146,7 @@ auto parse(std::string_view text) -> Result<Target> {
       value = words[++i];
     }
     auto needs_value = [&]() -> Diagnostic { return bad(text, because(Why::OptionNeedsValue).arg("option", name)); };
+    LOOPSMITH_CHECK(check_machine_option(text, out.kind, name, value));
     if (name == "mcpu") {
       if (value.empty()) { return needs_value(); }
       out.cpu = value;
@@ -149,6 +169,9 @@ auto parse(std::string_view text) -> Result<Target> {
       if (!level || *level < 0 || *level > 3) { return bad(text, because(Why::LevelRange).arg("level", value)); }
       out.opt_level = *level;
     } else if (std::find(std::begin(kept), std::end(kept), name) != std::end(kept)) {
+      if (std::ranges::find(limits, name) != std::end(limits) && number(value).value_or(0) < 1) {
+        return bad(text, because(Why::LimitRange).arg("option", name).arg("value", value));
+      }
       out.others.emplace_back(name, value);
     } else {
       return bad(text, because(Why::NoSuchOption).arg("option", name));

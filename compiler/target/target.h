@@ -23,7 +23,7 @@ struct Target {
   std::vector<std::string> features = {};  // -mattr: "+avx512f", "-amx-tile", in the order given
   int cores = 0;                           // -num-cores; 0: not given
   int opt_level = -1;                      // -opt-level, 0 to 3; -1: not given
-  /// TVM's options that have no effect here (-keys, -model, -device ...), in the order given.
+  /// TVM's other options, in the order given: `-arch` and the limits of blocks (gpu.h reads them), and those without effect here (-keys, -model ...).
   std::vector<std::pair<std::string, std::string>> others = {};
 
   /// The text that `parse` reads: `llvm -mcpu=znver4 -num-cores=2 -mtriple=x86_64-pc-linux-gnu`.

@@ -32,6 +32,7 @@
 #include "transform/inject_software_pipeline.h"
 #include "transform/inline_calls.h"
 #include "transform/instrument_loops.h"
+#include "transform/launches_as_loops.h"
 #include "transform/loop_partition.h"
 #include "transform/lower_cross_thread_reduction.h"
 #include "transform/lower_init_block.h"
@@ -59,6 +60,8 @@ namespace {
 constexpr std::array llvm_stages{
     Stage{"plain_calls", plain_calls, "constants by name, lists of values"},
     Stage{"inline_calls", inline_calls, "functions of the module in place of their calls"},
+    // Before allocations move or shrink: a block and a thread have copies of their memory.
+    Stage{"launches_as_loops", launches_as_loops, "launches of threads as loops, their memory where blocks and threads have it"},
     Stage{"lower_reductions", lower_reductions, "reductions in expressions as loops"},
     Stage{"separate_init", separate_init, "inits of reductions in front of their loops, where nothing else is there"},
     Stage{"lower_init_block", lower_init_block, "the other inits as conditions in their blocks"},

@@ -21,25 +21,6 @@ auto runs_at_once(const For& loop, const Var& data) -> bool {
   return is_block_axis(loop.thread->thread_tag.view()) || scope.empty() || scope == "global" || scope == "local";
 }
 
-auto uses(const Stmt& stmt, const VarNode* data) -> bool {
-  bool found = false;
-  post_order(
-      stmt,
-      [&](const Stmt& s) {
-        if (const auto* store = s.as<BufferStore>()) { found = found || store->buffer->data.get() == data; }
-        if (const auto* declared = s.as<DeclBuffer>()) { found = found || declared->buffer->data.get() == data; }
-        if (const auto* attr = s.as<AttrStmt>()) {
-          const auto* subject = std::get_if<Expr>(&attr->node);
-          found = found || (subject && subject->get() == data);
-        }
-      },
-      [&](const Expr& e) {
-        const auto* load = e.as<BufferLoad>();
-        found = found || e.get() == data || (load && load->buffer->data.get() == data);
-      });
-  return found;
-}
-
 // The outermost loop whose iterations run at the same time and that contains all uses of the memory; null: none. `declarations`: those of buffers on
 // the memory around that loop, the outermost first.
 auto loop_around_uses(const Stmt& body, const Var& data, std::vector<const DeclBuffer*>& declarations) -> const For* {
@@ -51,24 +32,8 @@ auto loop_around_uses(const Stmt& body, const Var& data, std::vector<const DeclB
     if (n->buffer->data == data) { declarations.push_back(n); }
     return loop_around_uses(n->body, data, declarations);
   }
-  const Stmt* only = nullptr;
-  bool is_elsewhere = false;
-  visit_children(body, [&](const Expr& e) { post_order(e, [&](const Expr& x) {
-    const auto* load = x.as<BufferLoad>();
-    is_elsewhere = is_elsewhere || x.get() == data.get() || (load && load->buffer->data == data);
-  }); }, [&](const Stmt& s) {
-    if (!uses(s, data.get())) { return; }
-    is_elsewhere = is_elsewhere || only;
-    only = &s;
-  });
-  const bool is_path = body.as<SeqStmt>() || body.as<IfThenElse>() || body.as<LetStmt>() || body.as<AttrStmt>() || body.as<AssertStmt>() || body.as<Allocate>() ||
-                       body.as<AllocateConst>() || body.as<While>();
-  if (!only || is_elsewhere || !is_path) { return nullptr; }
-  if (const auto* attr = body.as<AttrStmt>()) {
-    const auto* subject = std::get_if<Expr>(&attr->node);
-    if (subject && subject->get() == data.get()) { return nullptr; }
-  }
-  return loop_around_uses(Stmt(*only), data, declarations);
+  const Stmt only = only_user(body, data.get());
+  return only ? loop_around_uses(only, data, declarations) : nullptr;
 }
 
 // Puts a statement around the body of one loop, and removes the declarations of buffers on its memory around that loop.

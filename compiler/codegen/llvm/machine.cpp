@@ -4,6 +4,7 @@
 #include "ir/vocabulary.h"
 #include "support/codes.h"
 #include "support/reasons.h"
+#include "target/gpu.h"
 
 #include <fmt/format.h>
 #include <llvm/Config/llvm-config.h>
@@ -71,6 +72,9 @@ auto check_names(const target::Target& target, const llvm::Target& found) -> Sta
     std::vector<std::string_view> names;
     for (const auto& row : info->getAllProcessorDescriptions()) { names.emplace_back(row.Key); }
     auto out = error(Code::UnknownProcessor).arg("cpu", target.cpu).arg("arch", found.getName());
+    if (target.kind == target_kind::nvptx && target::find_cuda_arch(target.cpu) != nullptr) {
+      return std::move(out).remedy("choose `-mcpu=sm_90`, whose PTX a driver compiles for later GPUs, too; or the target `cuda`, which CUDA's compiler serves");
+    }
     if (std::string name = similar(target.cpu, names); !name.empty()) { return std::move(out).remedy(fmt::format("did you mean `{}`?", name)); }
     return std::move(out).remedy("choose a name that `clang --print-supported-cpus` lists");
   }

@@ -77,8 +77,8 @@ auto SourcePrinter::call(const Call& node, int k, int level) -> std::string {
     if (t.is_integral() && from.is_integral()) { return wrap(fmt::format("({}){}", value_type(t, node.origin), arg(0, prefix)), prefix, level); }
     if (is_int(int_imm(t.bits), 16) && t.is_real() && from.is_integral()) { return from_memory(t, arg(0)); }
     if (from.bits == 16 && from.is_real() && t.is_integral()) { return to_memory(from, arg(0)); }
-    if (t.bits == from.bits && t.is_real() && from.is_integral() && !short_real(t).empty()) { return from_memory(t, arg(0)); }
-    if (t.bits == from.bits && from.is_real() && t.is_integral() && !short_real(from).empty()) { return to_memory(from, arg(0)); }
+    if (t.bits == from.bits && t.is_real() && from.is_integral() && has_short_real(t)) { return from_memory(t, arg(0)); }
+    if (t.bits == from.bits && from.is_real() && t.is_integral() && has_short_real(from)) { return to_memory(from, arg(0)); }
     return wrong(fmt::format("there is no text for it from `{}` to `{}`", from.str(), t.str()));
   }
   if (op == "q_multiply_shift" && n == 4 && t.bits == 32) {
@@ -89,10 +89,9 @@ auto SourcePrinter::call(const Call& node, int k, int level) -> std::string {
     if (element && element->indices.size() == 1) { return wrap(fmt::format("&{}[{}]", pointer(element->buffer), scalar(element->indices[0])), prefix, level); }
     return wrong("its argument is not an element of a buffer");
   }
-  if (op == "atomic_add" && n == 2 && t.bits == 32 && (t.is_float() || t.is_integral())) {
-    return fmt::format("{}({}, {})", need(t.is_float() ? "ls_atomic_add_f32" : t.is_int() ? "ls_atomic_add_i32" : "ls_atomic_add_u32"), arg(0), arg(1));
-  }
+  if (op == "atomic_add" && n == 2 && t.bits == 32 && (t.is_float() || t.is_integral())) { return atomic_add(node.args[0], node.args[1], t); }
   if (auto text = device_call(node, op)) { return *text; }
+  if (auto text = atomic_of_cuda(node, op)) { return *text; }
   if ((op == "call_extern" || op == "call_pure_extern") && n >= 1 && node.args[0].as<StringImm>()) {
     std::string out = node.args[0].as<StringImm>()->value + "(";
     for (size_t i = 1; i < n; ++i) { out += (i > 1 ? ", " : "") + arg(i); }

@@ -216,6 +216,38 @@ auto SourcePrinter::dot_of_bytes(const Expr& a, const Expr& b, const Expr& c, co
   return fmt::format("{}({}, {}, {})", made(name, text), packed(a), packed(b), scalar(c));
 }
 
+/// Adds to an element of global or shared memory, and returns the former value. `place`: its address.
+auto SourcePrinter::atomic_add(const Expr& place, const Expr& value, DataType type) -> std::string {
+  if (kind_ == SourceDialect::Cuda) { return fmt::format("atomicAdd({}, {})", scalar(place), scalar(value)); }
+  if (!type.is_float()) { return fmt::format("atomic_add({}, {})", scalar(place), scalar(value)); }
+  const auto* call = place.as<Call>();
+  const auto* element = call && !call->args.empty() ? call->args[0].as<BufferLoad>() : nullptr;
+  const bool is_shared = element && is_shared_memory(element->buffer->scope().view());
+  return fmt::format("{}({}, {})", need(is_shared ? "ls_atomic_add_local_f32" : "ls_atomic_add_f32"), scalar(place), scalar(value));
+}
+
+/// Calls of CUDA's atomic functions by name, for OpenCL. None: another function, or CUDA, which has them itself.
+auto SourcePrinter::atomic_of_cuda(const Call& node, std::string_view op) -> std::optional<std::string> {
+  struct Atomic { std::string_view cuda, opencl; size_t values; };
+  static constexpr Atomic atomics[] = {
+      {"atomicAdd", "atomic_add", 1}, {"atomicSub", "atomic_sub", 1}, {"atomicMin", "atomic_min", 1}, {"atomicMax", "atomic_max", 1}, {"atomicAnd", "atomic_and", 1},
+      {"atomicOr", "atomic_or", 1},   {"atomicXor", "atomic_xor", 1}, {"atomicExch", "atomic_xchg", 1}, {"atomicCAS", "atomic_cmpxchg", 2},
+  };
+  if (kind_ == SourceDialect::Cuda || (op != "call_extern" && op != "call_pure_extern") || node.args.empty()) { return {}; }
+  const std::string called = text_of(node.args[0]);
+  for (const Atomic& atomic : atomics) {
+    if (called != atomic.cuda || node.args.size() != 2 + atomic.values) { continue; }
+    const DataType type = node.dtype.is_handle() || node.dtype.bits != 32 ? node.args[2].dtype() : node.dtype;
+    if (type.bits != 32 || type.lanes != 1) { return fail(fmt::format("`{}`", called), "OpenCL C 1.2 has atomic functions for 32 bits only", node.origin); }
+    if (atomic.cuda == "atomicAdd") { return atomic_add(node.args[1], node.args[2], type); }
+    if (type.is_float() && atomic.cuda != "atomicExch") { return fail(fmt::format("`{}`", called), "OpenCL C 1.2 has no such function for reals", node.origin); }
+    std::string out = fmt::format("{}({}", atomic.opencl, scalar(node.args[1]));
+    for (size_t i = 0; i < atomic.values; ++i) { out += ", " + scalar(node.args[2 + i]); }
+    return out + ")";
+  }
+  return {};
+}
+
 auto SourcePrinter::device_call(const Call& node, std::string_view op) -> std::optional<std::string> {
   const size_t n = node.args.size();
   const bool is_cuda = kind_ == SourceDialect::Cuda;
@@ -234,14 +266,14 @@ auto SourcePrinter::device_call(const Call& node, std::string_view op) -> std::o
   return {};
 }
 
-auto SourcePrinter::short_real(DataType dtype) -> std::string {
+auto SourcePrinter::has_short_real(DataType dtype) -> bool { return dtype.element().code != TypeCode::Float8E8M0FNU && dtype.bits <= 8; }
+
+auto SourcePrinter::load_short(DataType dtype) -> std::string {
   const DataType t = dtype.element();
-  if (t.code == TypeCode::Float8E8M0FNU || t.bits > 8) { return {}; }
   const RealFormat f = real_format(t);
   const int magnitude_bits = f.exponent + f.mantissa;
   const int lost = 23 - f.mantissa;
-  const std::string type = t.str();
-  const std::string bits = need("ls_bits_f32"), real = need("ls_from_bits_f32");
+  const std::string type = t.str(), real = need("ls_from_bits_f32");
   const uint32_t least = static_cast<uint32_t>(128 - f.bias) << 23U;
   std::string text = fmt::format("INLINE float ls_load_{}(unsigned char b) {{\n  unsigned magnitude = b & {}u, shifted = magnitude << {};\n", type, (1U << magnitude_bits) - 1, lost);
   text += fmt::format("  float f = magnitude < {}u ? {}(shifted + {}u) - {}({}u) : {}(shifted + {}u);\n", 1U << f.mantissa, real, least, real, least, real, static_cast<uint32_t>(127 - f.bias) << 23U);
@@ -249,7 +281,17 @@ auto SourcePrinter::short_real(DataType dtype) -> std::string {
   if (f.finite_nan) { text += fmt::format("  if (magnitude == {}u) {{ f = {}(0x7fc00000u); }}\n", f.nan(), real); }
   if (f.unsigned_zero) { text += fmt::format("  if (b == {}u) {{ return {}(0x7fc00000u); }}\n", f.nan(), real); }
   text += fmt::format("  return (b >> {}) & 1 ? -f : f;\n}}\n", magnitude_bits);
-  text += fmt::format("INLINE unsigned char ls_store_{}(float f) {{\n  unsigned all = {}(f), magnitude = all & 0x7fffffffu, sign = (all >> 31) << {};\n", type, bits, magnitude_bits);
+  return made("ls_load_" + type, text);
+}
+
+auto SourcePrinter::store_short(DataType dtype) -> std::string {
+  const DataType t = dtype.element();
+  const RealFormat f = real_format(t);
+  const int magnitude_bits = f.exponent + f.mantissa;
+  const int lost = 23 - f.mantissa;
+  const std::string type = t.str(), bits = need("ls_bits_f32"), real = need("ls_from_bits_f32");
+  const uint32_t least = static_cast<uint32_t>(128 - f.bias) << 23U;
+  std::string text = fmt::format("INLINE unsigned char ls_store_{}(float f) {{\n  unsigned all = {}(f), magnitude = all & 0x7fffffffu, sign = (all >> 31) << {};\n", type, bits, magnitude_bits);
   const uint32_t align = static_cast<uint32_t>(127 + 24 - f.bias - f.mantissa) << 23U;
   text += fmt::format("  unsigned pattern = magnitude < {}u ? {}({}(magnitude) + {}({}u)) - {}u : ((magnitude + ((magnitude >> {}) & 1) + {}u) >> {}) - {}u;\n", least, bits, real, real, align, align, lost,
                       (1U << (lost - 1)) - 1, lost, static_cast<uint32_t>(127 - f.bias) << static_cast<uint32_t>(f.mantissa));
@@ -262,9 +304,7 @@ auto SourcePrinter::short_real(DataType dtype) -> std::string {
     if (!f.has_nan) { text += fmt::format("  if (magnitude > 0x7f800000u) {{ pattern = {}u; }}\n", f.nan()); }
     text += "  return (unsigned char)pattern;\n}\n";
   }
-  text += fmt::format("INLINE float ls_round_{0}(float f) {{ return ls_load_{0}(ls_store_{0}(f)); }}\n", type);
-  (void)made("ls_short_" + type, text);
-  return type;
+  return made("ls_store_" + type, text);
 }
 
 }  // namespace loopsmith::codegen

@@ -47,12 +47,13 @@ constexpr Dialect opencl{
   "INLINE " TYPE " ls_floordiv_" SUFFIX "(" TYPE " a, " TYPE " b) { " TYPE " q = a / b; return q - ((a % b != 0) && ((a < 0) != (b < 0))); }\n"
 #define MODULO(TYPE, SUFFIX)                                                                                                         \
   "INLINE " TYPE " ls_floormod_" SUFFIX "(" TYPE " a, " TYPE " b) { " TYPE " r = a % b; return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r; }\n"
-#define ATOMIC_32(TYPE, SUFFIX, FROM, TO)                                                                                            \
-  "INLINE " TYPE " ls_atomic_add_" SUFFIX "(volatile __global " TYPE "* p, " TYPE " v) {\n"                                                      \
-  "  volatile __global unsigned* words = (volatile __global unsigned*)p;\n"                                                          \
+// OpenCL 1.2 has atomic functions for words in `__global` and in `__local` memory, none for reals.
+#define ATOMIC_REAL(NAME, SPACE)                                                                                                     \
+  "INLINE float " NAME "(volatile " SPACE " float* p, float v) {\n"                                                                  \
+  "  volatile " SPACE " unsigned* words = (volatile " SPACE " unsigned*)p;\n"                                                        \
   "  unsigned before = *words, seen;\n"                                                                                              \
-  "  while ((seen = atomic_cmpxchg(words, before, " TO "(" FROM "(before) + v))) != before) { before = seen; }\n"                    \
-  "  return " FROM "(before);\n"                                                                                                     \
+  "  while ((seen = atomic_cmpxchg(words, before, as_uint(as_float(before) + v))) != before) { before = seen; }\n"                   \
+  "  return as_float(before);\n"                                                                                                     \
   "}\n"
 
 // `INLINE` is replaced by the dialect's words for a function of the device. Rounding to a shorter real is to nearest, ties to even.
@@ -99,10 +100,8 @@ constexpr PreludeFunction prelude[] = {
      "ls_load_bf16 ls_store_bf16"},
     {"ls_sigmoid_f32", "INLINE float ls_sigmoid_f32(float x) { return 1.0f / (1.0f + expf(-x)); }\n", "INLINE float ls_sigmoid_f32(float x) { return 1.0f / (1.0f + exp(-x)); }\n"},
     {"ls_sigmoid_f64", "INLINE double ls_sigmoid_f64(double x) { return 1.0 / (1.0 + exp(-x)); }\n", "INLINE double ls_sigmoid_f64(double x) { return 1.0 / (1.0 + exp(-x)); }\n"},
-    {"ls_atomic_add_f32", "INLINE float ls_atomic_add_f32(float* p, float v) { return atomicAdd(p, v); }\n", ATOMIC_32("float", "f32", "as_float", "as_uint")},
-    {"ls_atomic_add_i32", "INLINE int ls_atomic_add_i32(int* p, int v) { return atomicAdd(p, v); }\n", "INLINE int ls_atomic_add_i32(volatile __global int* p, int v) { return atomic_add(p, v); }\n"},
-    {"ls_atomic_add_u32", "INLINE unsigned ls_atomic_add_u32(unsigned* p, unsigned v) { return atomicAdd(p, v); }\n",
-     "INLINE unsigned ls_atomic_add_u32(volatile __global unsigned* p, unsigned v) { return atomic_add(p, v); }\n"},
+    {"ls_atomic_add_f32", "", ATOMIC_REAL("ls_atomic_add_f32", "__global")},
+    {"ls_atomic_add_local_f32", "", ATOMIC_REAL("ls_atomic_add_local_f32", "__local")},
 };
 
 void collect(std::string_view name, std::set<std::string_view>& seen, std::vector<const PreludeFunction*>& out) {

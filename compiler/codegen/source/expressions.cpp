@@ -76,8 +76,8 @@ auto SourcePrinter::rounded(std::string value, DataType dtype, int at, int level
   if (t.is_float() && t.bits == 16) { return need("ls_round_f16") + "(" + value + ")"; }
   if (t.is_bfloat16()) { return need("ls_round_bf16") + "(" + value + ")"; }
   if (is_short_real(t)) {
-    const std::string name = short_real(t);
-    return name.empty() ? fail(fmt::format("a value of type `{}`", t.str()), "kernels have no text for it yet", {}) : fmt::format("ls_round_{}({})", name, value);
+    if (!has_short_real(t)) { return fail(fmt::format("a value of type `{}`", t.str()), "kernels have no text for it yet", {}); }
+    return fmt::format("{}({}({}))", load_short(t), store_short(t), value);
   }
   if (t.is_integral() && t.bits < 8 && !t.is_bool()) {
     return t.is_uint() ? wrap(fmt::format("({})({} & {})", value_type(t, {}), "(" + value + ")", (1 << t.bits) - 1), prefix, level)
@@ -158,7 +158,7 @@ auto SourcePrinter::integer(int64_t value, DataType dtype, int level) -> std::st
 }
 
 auto SourcePrinter::real(double value, DataType dtype, int level, Origin origin) -> std::string {
-  if (is_short_real(dtype) && dtype.bits != 16 && short_real(dtype).empty()) { return fail(fmt::format("a value of type `{}`", dtype.str()), "kernels have no text for it yet", origin); }
+  if (is_short_real(dtype) && dtype.bits != 16 && !has_short_real(dtype)) { return fail(fmt::format("a value of type `{}`", dtype.str()), "kernels have no text for it yet", origin); }
   const bool is_double = dtype.bits == 64;
   needs_double_ = needs_double_ || is_double;
   if (std::isnan(value) || std::isinf(value)) {

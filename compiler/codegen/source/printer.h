@@ -75,6 +75,8 @@ class SourcePrinter {
   auto device_call(const Call& node, std::string_view op) -> std::optional<std::string>;
   auto matrix_call(const Call& node) -> std::string;
   auto copy_call(const Call& node) -> std::string;
+  auto atomic_add(const Expr& place, const Expr& value, DataType type) -> std::string;
+  auto atomic_of_cuda(const Call& node, std::string_view op) -> std::optional<std::string>;
   auto dot_of_bytes(const Expr& a, const Expr& b, const Expr& c, const Call& node) -> std::string;
   /// Shapes and layouts of the fragments of matrix units, by their calls.
   void find_fragments(const Stmt& kernel);
@@ -84,8 +86,11 @@ class SourcePrinter {
   auto at_offset(const VarNode& data, DataType element, const Expr& offset, Origin origin) -> std::string;
   /// A function of the prelude that is generated on demand.
   auto made(std::string name, const std::string& text) -> std::string;
-  /// The NAME in `ls_load_NAME` and similar functions for a real of at most 8 bits; empty: it has none.
-  auto short_real(DataType dtype) -> std::string;
+  /// True for reals of at most 8 bits for which kernels have code.
+  static auto has_short_real(DataType dtype) -> bool;
+  /// The functions that convert such a real from its bits to float, and back.
+  auto load_short(DataType dtype) -> std::string;
+  auto store_short(DataType dtype) -> std::string;
 
   // -- names and types
   auto name_of(const VarNode& v) -> std::string;

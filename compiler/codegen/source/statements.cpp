@@ -527,7 +527,7 @@ auto SourcePrinter::value_type(DataType dtype, Origin origin) -> std::string {
     if (dtype.bits == 64) { needs_double_ = true; }
     return dtype.bits == 64 ? "double" : "float";
   }
-  if (dtype.is_real() && !short_real(dtype).empty()) { return "float"; }
+  if (dtype.is_real() && has_short_real(dtype)) { return "float"; }
   if (!dtype.is_integral()) { return fail(fmt::format("a value of type `{}`", dtype.str()), "kernels have no text for it yet", origin); }
   return memory_type(dtype, origin);
 }
@@ -536,7 +536,7 @@ auto SourcePrinter::memory_type(DataType dtype, Origin origin) -> std::string {
   if (dtype.is_bool()) { return is_opencl ? "uchar" : "unsigned char"; }
   if (dtype.is_real() && dtype.bits == 16) { return is_opencl ? "ushort" : "unsigned short"; }
   if (dtype.is_float()) { return value_type(dtype, origin); }
-  if (dtype.is_real() && !short_real(dtype).empty()) { return is_opencl ? "uchar" : "unsigned char"; }
+  if (dtype.is_real() && has_short_real(dtype)) { return is_opencl ? "uchar" : "unsigned char"; }
   if (dtype.is_integral()) {
     const char* unsign = dtype.is_uint() ? (is_opencl ? "u" : "unsigned ") : "";
     switch (dtype.bits < 8 ? 8 : dtype.bits) {
@@ -558,13 +558,13 @@ auto SourcePrinter::from_memory(DataType dtype, std::string element) -> std::str
   if (dtype.is_bool()) { return "(" + element + " != 0)"; }
   if (dtype.is_float() && dtype.bits == 16) { return need("ls_load_f16") + "(" + element + ")"; }
   if (dtype.is_bfloat16()) { return need("ls_load_bf16") + "(" + element + ")"; }
-  if (dtype.is_real() && dtype.bits < 16) { return "ls_load_" + short_real(dtype) + "(" + element + ")"; }
+  if (dtype.is_real() && dtype.bits < 16) { return load_short(dtype) + "(" + element + ")"; }
   return element;
 }
 auto SourcePrinter::to_memory(DataType dtype, std::string value) -> std::string {
   if (dtype.is_float() && dtype.bits == 16) { return need("ls_store_f16") + "(" + value + ")"; }
   if (dtype.is_bfloat16()) { return need("ls_store_bf16") + "(" + value + ")"; }
-  if (dtype.is_real() && dtype.bits < 16) { return "ls_store_" + short_real(dtype) + "(" + value + ")"; }
+  if (dtype.is_real() && dtype.bits < 16) { return store_short(dtype) + "(" + value + ")"; }
   return value;
 }
 auto SourcePrinter::address_space(const VarNode& data) const -> std::string {

@@ -128,6 +128,16 @@ auto kind_of(const target::Target& target) -> const Kind* {
   return target.kind == target_kind::cuda || target.kind == target_kind::opencl ? find_kind(target.kind) : nullptr;
 }
 
+/// True where code of a kind is for a target: CUDA C, its compiled forms and PTX for NVIDIA's GPUs, OpenCL C for its devices, and launches for both. LLVM's
+/// kinds serve processors, AMD's GPUs and `nvptx`.
+auto serves(const Kind& kind, const target::Target& target) -> bool {
+  const bool is_nvidia = target.kind == target_kind::cuda || target.kind == target_kind::nvptx;
+  if (kind_of(target) == nullptr || kind.name == "c-header") { return true; }
+  if (kind.device) { return *kind.device == codegen::SourceDialect::OpenCl ? target.kind == target_kind::opencl : is_nvidia; }
+  if (kind.name == "launches") { return is_nvidia || target.kind == target_kind::opencl; }
+  return target.kind == target_kind::nvptx || target.kind == target_kind::rocm;
+}
+
 /// The launches of a module's kernels as a JSON object, for the dialect of the target.
 auto launch_sheet(const IRModule& module, const target::Target& asked) -> Result<std::string> {
   const bool is_opencl = asked.kind == target_kind::opencl;
@@ -235,6 +245,9 @@ auto emit(std::vector<std::string> args) -> int {
   const auto& selection = std::get<Selection>(picked);
   const Kind* kind = request.kind != nullptr ? request.kind : kind_of(selection.target);
   if (kind == nullptr) { return usage_error("emit", fmt::format("it needs `--kind {}`, or the target of a GPU", fmt::join(names_of_kinds(), "|"))); }
+  if (arguments.has("--target") && !serves(*kind, selection.target)) {
+    return usage_error("emit", fmt::format("`--kind {}` makes no code for the target `{}`: choose `--kind {}` or another target", kind->name, selection.target.kind, kind_of(selection.target)->name));
+  }
   auto text = generate(named_module(selection), selection, *kind, request, arguments.has("--debug-info"));
   auto status = text ? write_file(request.output, *text) : Status(text.diagnostics());
   if (status) { return exit_done; }

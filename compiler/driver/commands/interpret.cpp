@@ -169,7 +169,7 @@ auto interpret(std::vector<std::string> args) -> int {
     if (options.max_steps <= 0 || *end != '\0') { return usage_error("interpret", fmt::format("`--steps` is a number of statements, not `{}`", *text)); }
   }
   Reporter reporter(arguments);
-  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_function = true}, reporter);
+  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = arguments.has("--target"), .needs_function = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   auto& selection = std::get<Selection>(picked);
   auto fail = [&](const Diagnostics& diagnostics) {

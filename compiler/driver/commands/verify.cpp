@@ -16,6 +16,7 @@
 #include "ir/printer.h"
 #include "ir/vocabulary.h"
 #include "schedule/caller_layouts.h"
+#include "support/output.h"
 #include "support/process.h"
 #include "support/text.h"
 #include "transform/pipelines.h"
@@ -160,34 +161,7 @@ auto limit_of(const Arguments& arguments) -> std::optional<double> {
 /// The first argument of a process whose starter has already run the schedule, reported its findings and printed its output.
 constexpr const char* reported = "--reported";
 
-/// While it lives, discards standard output and standard error.
-class Muted {
- public:
-  Muted() {
-    std::fflush(stdout);
-    std::fflush(stderr);
-    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-    for (int stream : {1, 2}) {
-      kept_[stream - 1] = ::fcntl(stream, F_DUPFD_CLOEXEC, 3);
-      if (nowhere >= 0) { ::dup2(nowhere, stream); }
-    }
-    if (nowhere >= 0) { ::close(nowhere); }
-  }
-  Muted(const Muted&) = delete;
-  auto operator=(const Muted&) -> Muted& = delete;
-  ~Muted() {
-    std::fflush(stdout);
-    std::fflush(stderr);
-    for (int stream : {1, 2}) {
-      if (kept_[stream - 1] < 0) { continue; }
-      ::dup2(kept_[stream - 1], stream);
-      ::close(kept_[stream - 1]);
-    }
-  }
-
- private:
-  int kept_[2] = {-1, -1};
-};
+;
 
 auto has_inputs(const Arguments& arguments) -> bool { return arguments.has("--inputs") || arguments.has("--arg") || arguments.has("--random"); }
 

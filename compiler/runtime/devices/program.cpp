@@ -2,7 +2,10 @@
 #include "runtime/devices/program.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -261,11 +264,61 @@ class HostRun {
 
 }  // namespace
 
+namespace {
+
+constexpr std::string_view statement_file = "statement";
+
+/// A compiler's first message about a line of that file: `FILE(LINE): error: TEXT` of CUDA, `error: FILE:LINE:COLUMN: TEXT` or `FILE:LINE:COLUMN: error: TEXT` of clang.
+struct Message { size_t line = 0; std::string text; };
+auto first_error(const std::string& log) -> std::optional<Message> {
+  constexpr std::string_view label = "error: ";
+  for (size_t at = log.find(statement_file); at != std::string::npos; at = log.find(statement_file, at + 1)) {
+    const size_t begin = log.rfind('\n', at) + 1, end = std::min(log.find('\n', at), log.size());
+    const std::string line = log.substr(begin, end - begin);
+    const size_t name = at - begin, number = name + statement_file.size();
+    const size_t error_at = line.find(label);
+    if (number >= line.size() || (line[number] != '(' && line[number] != ':') || error_at == std::string::npos) { continue; }
+    size_t text = error_at + label.size();
+    if (error_at < name) {
+      text = line.find(": ", number);
+      if (text == std::string::npos) { continue; }
+      text += 2;
+    }
+    return Message{static_cast<size_t>(std::strtoull(line.c_str() + number + 1, nullptr, 10)), line.substr(text)};
+  }
+  return {};
+}
+
+/// The error of a compiler that refuses a module's kernels, at the statement in the program. Compiles again with line numbers that count statements. None: the
+/// second message names no line of a statement. `compile` reports the messages of the compiler as a diagnostic.
+auto place_of_error(const IRModule& flat, codegen::SourceDialect dialect, const std::string& target, const std::function<Status(const std::string&)>& compile) -> std::optional<Diagnostic> {
+  constexpr size_t lines_of_statement = 1000, most_statements = 2'000'000;
+  std::vector<Origin> statements;
+  codegen::SourceOptions numbered;
+  numbered.locate = [&](const Origin& origin) -> std::optional<codegen::SourcePlace> {
+    if (!origin.is_known() || statements.size() > most_statements) { return {}; }
+    statements.push_back(origin);
+    return codegen::SourcePlace{std::string(statement_file), static_cast<uint32_t>(statements.size() * lines_of_statement), 1};
+  };
+  auto again = codegen::kernel_source(flat, dialect, numbered);
+  if (!again) { return {}; }
+  const Status failed = compile(*again);
+  auto message = failed ? std::nullopt : first_error(failed.diagnostics().front().message());
+  const size_t index = message ? message->line / lines_of_statement : 0;
+  if (index == 0 || index > statements.size()) { return {}; }
+  return error(Code::CannotEmit, statements[index - 1]).arg("what", "a statement").arg("function", "the kernels").arg("target", target).arg("reason", message->text);
+}
+
+}  // namespace
+
 auto DeviceProgram::compile(const IRModule& flat, std::shared_ptr<Device> device, const IRModule& scheduled, const codegen::SourceOptions& options) -> Result<DeviceProgram> {
   const bool is_opencl = device->facts().target == "opencl";
   LOOPSMITH_CHECK(check_kernels(flat, device->facts().limits, fmt::format("`{}`", device->facts().name)));
   LOOPSMITH_TRY(source, codegen::kernel_source(flat, is_opencl ? codegen::SourceDialect::OpenCl : codegen::SourceDialect::Cuda, options));
-  LOOPSMITH_CHECK(device->compile(source));
+  if (Status compiled = device->compile(source); !compiled) {
+    auto placed = is_opencl ? place_of_error(flat, codegen::SourceDialect::OpenCl, "OpenCL", [&](const std::string& numbered) { return device->compile(numbered); }) : std::nullopt;
+    return placed ? Diagnostics{std::move(*placed)} : compiled.diagnostics();
+  }
   return DeviceProgram(flat, scheduled, std::move(device), std::move(source));
 }
 
@@ -337,44 +390,15 @@ auto DeviceProgram::call(std::string_view function, std::span<const Value> argum
   return prepared.read_back();
 }
 
-namespace {
-
-/// The compiler's first message about a line, `FILE(LINE): error: TEXT`.
-struct Message { int line = 0; std::string text; };
-auto first_error(const std::string& log, std::string_view file) -> std::optional<Message> {
-  const std::string head = fmt::format("{}(", file);
-  for (size_t at = log.find(head); at != std::string::npos; at = log.find(head, at + 1)) {
-    const size_t close = log.find("): error: ", at);
-    const size_t end = std::min(log.find('\n', at), log.size());
-    if (close == std::string::npos || close > end) { continue; }
-    return Message{std::atoi(log.c_str() + at + head.size()), log.substr(close + 10, end - close - 10)};
-  }
-  return {};
-}
-
-}  // namespace
-
 auto compile_cuda_kernels(const IRModule& flat, const CudaOptions& options, const codegen::SourceOptions& source, const CompileLimits& limits) -> Result<CudaCode> {
   LOOPSMITH_TRY(text, codegen::kernel_source(flat, codegen::SourceDialect::Cuda, source));
   auto compiled = compile_cuda_apart(text, options, limits);
   if (compiled || compiled.diagnostics().front().code != Code::CannotEmit || compiled.diagnostics().front().message().find("error: ") == std::string::npos) { return compiled; }
-  // Compiles again with line numbers that count statements: a message then gives the statement's place in the program.
-  constexpr int lines_of_statement = 1000;
-  std::vector<Origin> statements;
-  codegen::SourceOptions numbered;
-  numbered.locate = [&](const Origin& origin) -> std::optional<codegen::SourcePlace> {
-    if (!origin.is_known() || statements.size() > 2'000'000) { return {}; }
-    statements.push_back(origin);
-    return codegen::SourcePlace{"statement", static_cast<uint32_t>(statements.size() * lines_of_statement), 1};
-  };
-  auto again = codegen::kernel_source(flat, codegen::SourceDialect::Cuda, numbered);
-  if (!again) { return compiled; }
-  auto failed = compile_cuda_apart(*again, options, {.seconds = limits.seconds, .bytes = limits.bytes, .use_cache = false});
-  if (failed) { return compiled; }
-  auto message = first_error(failed.diagnostics().front().message(), "statement");
-  const size_t index = message ? static_cast<size_t>(message->line / lines_of_statement) : 0;
-  if (index == 0 || index > statements.size()) { return compiled; }
-  return error(Code::CannotEmit, statements[index - 1]).arg("what", "a statement").arg("function", "the kernels").arg("target", options.arch).arg("reason", message->text);
+  auto placed = place_of_error(flat, codegen::SourceDialect::Cuda, options.arch, [&](const std::string& numbered) -> Status {
+    auto failed = compile_cuda_apart(numbered, options, {.seconds = limits.seconds, .bytes = limits.bytes, .use_cache = false});
+    return failed ? ok() : Status(failed.diagnostics());
+  });
+  return placed ? Result<CudaCode>(std::move(*placed)) : std::move(compiled);
 }
 
 }  // namespace loopsmith::runtime
