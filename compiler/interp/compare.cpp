@@ -405,9 +405,23 @@ auto rounding_of_sums(const PrimFunc& func, DataType t) -> double {
   return std::min(most, std::max(bound_of(t), 2 * chain.weight * std::ldexp(1.0, -digits)));
 }
 
+/// The shortest type of reals in which a function computes, up to the type of an output: the rounding errors of the output are at least those of that type.
+static auto shortest_computed(const PrimFunc& func, DataType t) -> DataType {
+  DataType out = t;
+  post_order(func->body, [](const Stmt&) {}, [&](const Expr& e) {
+    const NodeKind kind = e.kind();
+    const auto* call = e.as<Call>();
+    const bool is_computed = kind == NodeKind::Add || kind == NodeKind::Sub || kind == NodeKind::Mul || kind == NodeKind::Div || (call && call->op != "if_then_else" && call->op != "likely");
+    if (is_computed && e.dtype().is_real() && e.dtype().bits < out.bits) { out = e.dtype().element(); }
+  });
+  return out;
+}
+
 auto deciding_bits(const PrimFunc& func, DataType t, double apart, double magnitude) -> int {
-  if (!t.is_real() || t.bits >= 64) { return 0; }
-  return apart <= rounding_of_sums(func, t) * magnitude ? (t.bits < 32 ? 32 : 64) : 0;
+  if (!t.is_real()) { return 0; }
+  const DataType computed = t.bits >= 64 ? shortest_computed(func, t) : t;
+  if (computed.bits >= 64) { return 0; }
+  return apart <= rounding_of_sums(func, computed) * magnitude ? (computed.bits < 32 ? 32 : 64) : 0;
 }
 
 // True when the versions agree in a type of that width.

@@ -86,7 +86,8 @@ struct Loop final : Statement {
       if (f.steps == steps && ++f.steps >= f.next_check) { f.check_limits(); }
       if (f.failed) { return; }
       if (f.flow != Flow::Next) {
-        if (f.flow == Flow::Return) { break; }
+        // A return in a launched kernel ends its thread only.
+        if (f.flow == Flow::Return && !is_launch) { break; }
         bool stop = f.flow == Flow::Break;
         f.flow = Flow::Next;
         if (stop) { break; }

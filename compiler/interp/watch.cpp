@@ -115,11 +115,17 @@ auto Watch::is_ordered_by_barriers(const Place& before, const Place& now) const 
   return other < known.size() && known[other] >= before.clock;
 }
 
+auto Watch::kernel_of(uint32_t place) const -> uint64_t {
+  while (place > beginning && !places_[place].is_thread) { place = places_[place].parent; }
+  return place > beginning ? places_[place].instance : 0;
+}
+
 auto Watch::unordered(uint32_t before, uint32_t now) const -> std::optional<Conflict> {
   uint32_t a = before;
   uint32_t b = now;
   if (a == b || a == 0 || b == 0 || is_full_) { return {}; }
-  if (places_[a].is_unfinished) { return Conflict{a, b, Runner::Other, places_[a].is_launch, true}; }
+  // A copy ends with its block; the next one has memory of its own.
+  if (places_[a].is_unfinished && kernel_of(a) == kernel_of(b)) { return Conflict{a, b, Runner::Other, places_[a].is_launch, true}; }
   const void* reducing_a = places_[a].reducing;
   const void* reducing_b = places_[b].reducing;
   const std::vector<const void*>* reduced = places_[a].reduced;

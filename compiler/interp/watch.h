@@ -115,6 +115,8 @@ class Watch {
     bool is_launch = false;
     bool is_unfinished = false;       // a copy for which no thread has waited
   };
+  /// The run of the kernel whose thread is at the place; 0: none.
+  [[nodiscard]] auto kernel_of(uint32_t place) const -> uint64_t;
   [[nodiscard]] auto is_ordered_by_barriers(const Place& before, const Place& now) const -> bool;
   auto add(const Place& place) -> uint32_t;
 

@@ -85,6 +85,11 @@ class Finder : public Visitor {
     loops_.emplace(node.var.get(), &node);
     Visitor::on(node);
   }
+  void on(const AttrStmt& node) override {
+    const auto* iter = node.key == "thread_extent" || node.key == "virtual_thread" ? std::get_if<IterVar>(&node.node) : nullptr;
+    if (iter != nullptr) { launched_.emplace(iter->var.get(), node.value); }
+    Visitor::on(node);
+  }
   void on(const LetStmt& node) override {
     values_.emplace(node.var.get(), node.value);
     Visitor::on(node);
@@ -165,12 +170,32 @@ class Finder : public Visitor {
       case NodeKind::FloorMod:
       case NodeKind::Min:
       case NodeKind::Max: return bounds_of_binary(e.kind(), *static_cast<const BinaryNode*>(e.get()), depth);
+      case NodeKind::Call: return bounds_of_bits(*e.as<Call>(), depth);
       default: return {};
     }
   }
 
+  /// A mask, or a shift to the right.
+  auto bounds_of_bits(const Call& n, int depth) -> MaybeBounds {
+    if (n.args.size() != 2) { return {}; }
+    if (n.op == "bitwise_and") {
+      for (const Expr& arg : n.args) {
+        if (auto mask = as_int(arg); mask && *mask >= 0) { return constants(0, *mask); }
+      }
+      return {};
+    }
+    if (n.op != "shift_right" || as_int(n.args[1]).value_or(-1) < 0) { return {}; }
+    auto shifted = bounds(n.args[0], depth + 1);
+    const bool is_positive = shifted && shifted->low.constant >= 0 && !shifted->low.has_negative();
+    return is_positive ? bounded(constant(0), shifted->high) : std::nullopt;
+  }
+
   auto bounds_of_variable(const VarNode& v, int depth) -> MaybeBounds {
     if (auto value = values_.find(&v); value != values_.end()) { return bounds(value->second, depth + 1); }
+    if (auto launch = launched_.find(&v); launch != launched_.end()) {
+      auto count = bounds(launch->second, depth + 1);
+      return count ? bounded(constant(0), plus(count->high, constant(1), -1)) : std::nullopt;
+    }
     auto loop = loops_.find(&v);
     if (loop == loops_.end()) { return {}; }
     auto first = bounds(loop->second->min, depth + 1), count = bounds(loop->second->extent, depth + 1);
@@ -235,6 +260,7 @@ class Finder : public Visitor {
   std::unordered_map<const VarNode*, std::vector<Expr>> stores_;
   std::unordered_map<const VarNode*, Expr> values_;
   std::unordered_map<const VarNode*, const For*> loops_;
+  std::unordered_map<const VarNode*, Expr> launched_;                // the extents of launches
   IndexUses uses_;
 };
 

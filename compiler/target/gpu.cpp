@@ -153,7 +153,7 @@ auto gpu_limits(const Target& target) -> std::optional<GpuLimits> {
     const CudaArch* row = find_cuda_arch(arch);
     if (row == nullptr) { return {}; }
     out = GpuLimits{.name = arch, .block_threads = 1024, .block_sizes = {1024, 1024, 64}, .grid_sizes = {2147483647, 65535, 65535}, .warp = 32, .shared_static = 48 * kilobyte,
-                    .shared_most = row->shared_most, .thread_registers = 255, .unit_threads = row->unit_threads, .unit_blocks = row->unit_blocks, .unit_registers = 65536,
+                    .shared_most = row->shared_most, .thread_registers = 255, .thread_bytes = 512 * kilobyte, .unit_threads = row->unit_threads, .unit_blocks = row->unit_blocks, .unit_registers = 65536,
                     .unit_shared = row->unit_shared, .units = 0};
     if (auto card = find_cuda_card(option(target, "tag"))) { out->units = card->units; }
   } else if (target.kind == target_kind::rocm) {

@@ -168,6 +168,8 @@ auto parse(std::string_view text) -> Result<Target> {
       auto level = number(value);
       if (!level || *level < 0 || *level > 3) { return bad(text, because(Why::LevelRange).arg("level", value)); }
       out.opt_level = *level;
+    } else if (name == "arch" && value.empty()) {
+      return needs_value();
     } else if (std::find(std::begin(kept), std::end(kept), name) != std::end(kept)) {
       if (std::ranges::find(limits, name) != std::end(limits) && number(value).value_or(0) < 1) {
         return bad(text, because(Why::LimitRange).arg("option", name).arg("value", value));

@@ -10,6 +10,7 @@
 #include "ir/scratch.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
+#include "transform/returns.h"
 #include "transform/thread_block.h"
 
 namespace loopsmith::transform {
@@ -154,6 +155,16 @@ class OwnOfThreads : public Mutator {
   }
 };
 
+/// The code of a thread without returns, each of which ends its thread. The statement itself where a return is in a loop whose iterations have no order.
+auto without_returns(const Stmt& body) -> Stmt {
+  if (count_returns(body) == 0) { return body; }
+  const Stmt plain = without_values(body);
+  if (auto branches = without_return(plain)) { return *branches; }
+  Leaver leaver(DataType::void_(), body.origin(), Name("local"));
+  auto flagged = leaver.run(plain);
+  return flagged ? leaver.around(std::move(*flagged)) : body;
+}
+
 class Loops : public Mutator {
  public:
   using Mutator::on;
@@ -161,7 +172,7 @@ class Loops : public Mutator {
     if (!is_launch(self(n))) { return Mutator::on(n); }
     ThreadLoop loop = *as_thread_loop(self(n));
     IterVar iter{loop.var, from_zero(loop.extent), IterKind::ThreadIndex, loop.tag, n.origin};
-    return make<For>(loop.var, int_imm(0, loop.var->dtype), cast(loop.var->dtype, loop.extent), ForKind::ThreadBinding, mutate(n.body), iter, AttrMap(), n.origin);
+    return make<For>(loop.var, int_imm(0, loop.var->dtype), cast(loop.var->dtype, loop.extent), ForKind::ThreadBinding, without_returns(mutate(n.body)), iter, AttrMap(), n.origin);
   }
 };
 

@@ -8,6 +8,7 @@
 //
 // A block has one copy of shared memory, wherever among its threads the program allocates it: the allocation moves in front of the loops over threads. Where
 // these are loops, not launches, it moves if a barrier is written inside of the allocation; other loops give every iteration memory of its own, as schedules do.
+// A return ends its thread: the statements behind it run under a condition.
 // Each thread has a copy of local memory and of fragments: an allocation outside of a launch moves into it, if nothing else uses the memory.
 //
 // Needs   blocks.

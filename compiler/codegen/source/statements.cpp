@@ -163,7 +163,9 @@ void SourcePrinter::print(const PrimFunc& kernel, const std::string& name) {
       const bool is_plain = !restricted || (!written.contains(p.get()) && is_mixed);
       parameter = fmt::format("{}{}{}* {}{}", dialect_.global_memory, written.contains(p.get()) ? "" : "const ", memory_type(element, p->origin), is_plain ? "" : dialect_.restrict_word, name_of(*p));
     } else {
-      parameter = fmt::format("{} {}", value_type(p->dtype, p->origin), name_of(*p));
+      // OpenCL C has no parameters of kernels of type bool.
+      const bool is_byte = p->dtype.is_bool() && kind_ == SourceDialect::OpenCl;
+      parameter = fmt::format("{} {}", is_byte ? memory_type(p->dtype, p->origin) : value_type(p->dtype, p->origin), name_of(*p));
     }
     parameters += (parameters.empty() ? "" : ", ") + parameter;
   }

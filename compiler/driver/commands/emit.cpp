@@ -227,6 +227,7 @@ auto generate(const IRModule& module, const Selection& selection, const Kind& ki
   if (kind.device) { return kernels(module, selection.target, *kind.device, kind.form, request.compiling, with_lines ? selection.file->locate() : Locate()); }
   if (with_lines) { request.options.locate = source_places(selection.file->locate()); }
   LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(selection.target), lower_request(selection.target)));
+  LOOPSMITH_CHECK(runtime::check_kernels(lowered, selection.target));
   return codegen::emit(lowered, selection.target, kind.machine_code, request.options);
 }
 

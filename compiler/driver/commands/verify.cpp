@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include <nlohmann/json.hpp>
 
 #include "driver/command.h"
@@ -16,6 +19,7 @@
 #include "ir/printer.h"
 #include "ir/vocabulary.h"
 #include "schedule/caller_layouts.h"
+#include "support/codes.h"
 #include "support/output.h"
 #include "support/process.h"
 #include "support/text.h"
@@ -215,6 +219,33 @@ auto verify(std::vector<std::string> args) -> int {
   return report(arguments, selection, {reply.equal, reply.equal ? tune::compared_text(reply) : reply.how, reply.note, tune::extent_text(reply)});
 }
 
+// The races between threads of kernels with written barriers: the device may have run them in an order in which they did no harm. Empty where the interpreter
+// does not reach the end in a few seconds.
+auto races_of(const Selection& selection, double limit) -> Diagnostics {
+  constexpr double most_seconds = 5;
+  interp::Options options;
+  options.report_races = true;
+  options.max_seconds = std::min(limit, most_seconds);
+  Diagnostics out;
+  const PrimFunc function = selection.module->find(selection.function);
+  auto inputs = function ? interp::make_inputs(function, 1, interp::Contents::SmallIntegers) : Result<interp::Inputs>(Diagnostics{});
+  if (!inputs) { return out; }
+  auto stats = interp::interpret(selection.module, selection.function, inputs->arguments, options);
+  if (!stats) { return out; }
+  std::ranges::copy_if(stats->warnings, std::back_inserter(out), [](const Diagnostic& d) { return d.code == Code::InterpRace && d.severity == Severity::Error; });
+  return out;
+}
+
+// The answer of a device, and the races that it cannot show.
+auto report_of_device(const Arguments& arguments, const Selection& selection, const Answer& answer, Reporter& reporter, double limit) -> int {
+  const Diagnostics races = answer.is_equal ? races_of(selection, limit) : Diagnostics();
+  const int status = report(arguments, selection, answer);
+  if (races.empty()) { return status; }
+  reporter.report(races, selection.file.get());
+  if (!arguments.json()) { fmt::print(stderr, "loopsmith verify: the threads race: in another order they may give other results\n"); }
+  return exit_input;
+}
+
 auto verify_here(std::vector<std::string> args) -> int {
   const bool is_reported = !args.empty() && args.front() == reported;
   if (is_reported) { args.erase(args.begin()); }
@@ -242,7 +273,7 @@ auto verify_here(std::vector<std::string> args) -> int {
     device = *opened;
     if (!has_inputs(arguments)) {
       const DeviceCheck check = check_on_device(selection, device, limit);
-      return report(arguments, selection, {.is_equal = check.is_equal, .how = check.is_compared ? check.how : std::string(), .note = check.note});
+      return report_of_device(arguments, selection, {.is_equal = check.is_equal, .how = check.is_compared ? check.how : std::string(), .note = check.note}, reporter, limit);
     }
   }
   auto before = make_call(selection, arguments), after = make_call(selection, arguments);
@@ -251,7 +282,8 @@ auto verify_here(std::vector<std::string> args) -> int {
     return reporter.status();
   }
   note_sizes(*before, arguments);
-  return report(arguments, selection, device ? compare_on_device(selection, device, *before, *after, limit) : compare_on(selection, *before, *after, limit));
+  if (device) { return report_of_device(arguments, selection, compare_on_device(selection, device, *before, *after, limit), reporter, limit); }
+  return report(arguments, selection, compare_on(selection, *before, *after, limit));
 }
 
 }  // namespace loopsmith::driver::commands

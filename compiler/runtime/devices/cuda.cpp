@@ -254,6 +254,7 @@ auto facts_of(const Library& cu, CuDevice device, int version) -> DeviceFacts {
   facts.limits.shared_static = number(SharedPerBlock);
   facts.limits.shared_most = std::max(number(SharedOptIn), facts.limits.shared_static);
   facts.limits.thread_registers = 255;
+  facts.limits.thread_bytes = 512 << 10;
   facts.limits.unit_threads = number(ThreadsPerMultiprocessor);
   facts.limits.unit_blocks = number(BlocksPerMultiprocessor);
   facts.limits.unit_registers = number(RegistersPerMultiprocessor);

@@ -37,13 +37,14 @@ auto shape_of(const PrimFunc& func, std::string name) -> KernelShape {
         }
         if (const auto* memory = s.as<Allocate>()) {
           const std::string_view scope = memory->data->pointer ? memory->data->pointer->scope.view() : std::string_view();
-          if (!is_shared_memory(scope)) { return; }
+          const bool is_own = memory_family(scope) == MemoryFamily::Local;
+          if (!is_own && !is_shared_memory(scope)) { return; }
           auto bytes = static_cast<uint64_t>(memory->dtype.element_bytes() * memory->dtype.lanes);
           for (const Expr& e : memory->extents) {
             auto extent = as_int(e);
             if (!extent || *extent < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(*extent), &bytes)) { return; }
           }
-          out.shared.push_back({memory->data->name.str(), bytes, is_requested, memory->origin});
+          (is_own ? out.own : out.shared).push_back({memory->data->name.str(), bytes, is_requested && !is_own, memory->origin});
         }
       },
       [](const Expr&) {});
@@ -88,6 +89,17 @@ void check_shared(const KernelShape& kernel, const target::GpuLimits& limits, st
   }
 }
 
+void check_own(const KernelShape& kernel, const target::GpuLimits& limits, std::string_view target, Diagnostics& found) {
+  uint64_t all = 0;
+  const KernelShape::Memory* largest = nullptr;
+  for (const KernelShape::Memory& one : kernel.own) {
+    all += one.bytes;
+    if (largest == nullptr || one.bytes > largest->bytes) { largest = &one; }
+  }
+  if (limits.thread_bytes == 0 || all <= limits.thread_bytes) { return; }
+  found.push_back(over(kernel, target, largest->origin, because(Why::LocalMemory).arg("found", bytes_text(all)).arg("most", bytes_text(limits.thread_bytes))).remedy("use smaller tiles, or put them into global memory"));
+}
+
 }  // namespace
 
 auto KernelShape::block_threads() const -> std::optional<uint64_t> {
@@ -122,6 +134,7 @@ auto check_kernels(const IRModule& module, const target::GpuLimits& limits, std:
   for (const KernelShape& kernel : kernel_shapes(module)) {
     check_threads(kernel, limits, target, found);
     check_shared(kernel, limits, target, found);
+    check_own(kernel, limits, target, found);
   }
   if (!found.empty()) { return found; }
   return ok();

@@ -21,6 +21,7 @@ struct KernelShape {
   Origin origin;
   std::array<Axis, 3> grid, block;          // extent 1 if the kernel does not have the axis
   std::vector<Memory> shared;
+  std::vector<Memory> own;                  // arrays of each thread, in registers or local memory
 
   /// The threads of a block; none if an extent is not constant.
   [[nodiscard]] auto block_threads() const -> std::optional<uint64_t>;

@@ -354,8 +354,10 @@ class Survey : public Visitor {
   }
   void on(const IfThenElse& n) override {
     visit(n.condition);
+    conditions_.push_back(n.condition);
     under(n.condition, n.then_case, [&] { visit(n.then_case); });
     if (n.else_case) { under(n.condition, n.else_case, [&] { visit(n.else_case); }); }
+    conditions_.pop_back();
   }
   void on(const Allocate& n) override {
     const bool is_shared = n.data->pointer && is_shared_memory(n.data->pointer->scope.view());
@@ -367,6 +369,7 @@ class Survey : public Visitor {
   }
   void on(const BufferStore& n) override {
     access(n.buffer->data.get(), true, n.origin);
+    if (!memory.contains(n.buffer->data.get()) && is_update(n)) { updated_by_blocks(n); }
     Visitor::on(n);
   }
   void on(const BufferLoad& n) override {
@@ -436,6 +439,24 @@ class Survey : public Visitor {
       fail(fmt::format("the buffer `{}`", data->name.str()), "blocks of one kernel store it for other blocks, for which they cannot wait: bind the loops in kernels of their own", origin);
     }
   }
+  static auto is_update(const BufferStore& n) -> bool {
+    bool found = false;
+    post_order(n.value, [&](const Expr& e) {
+      const auto* load = e.as<BufferLoad>();
+      found = found || (load && load->buffer->data == n.buffer->data && std::ranges::equal(load->indices, n.indices, [](const Expr& a, const Expr& b) { return structural_equal(a, b); }));
+    });
+    return found;
+  }
+  /// An element of global memory that is computed from its former value belongs to one block, because blocks run in any order and at the same time.
+  void updated_by_blocks(const BufferStore& n) {
+    for (size_t d = 0; d < bound_.size(); ++d) {
+      if (grid_.dimensions[d].is_thread() || !grid_.dimensions[d].is_wide() || bound_[d] == 0) { continue; }
+      auto depends = [&](const Expr& e) { return uses_var(e, [&](const VarNode& v) { return depends_[d].contains(&v); }); };
+      if (std::ranges::any_of(n.indices, depends) || std::ranges::any_of(conditions_, depends)) { continue; }
+      fail(fmt::format("the buffer `{}`", n.buffer->name.str()),
+           "blocks that run at the same time change one element: give each block an element of its own, as `rfactor` does, or use an atomic function", n.origin);
+    }
+  }
   struct Global { std::vector<uint64_t> blocks; bool is_stored = false; bool differs = false; };
 
   void fail(std::string what, std::string why, Origin origin) {
@@ -446,6 +467,7 @@ class Survey : public Visitor {
   std::vector<uint64_t> bound_;                                          // the run of the loop over each dimension; 0: none
   std::vector<std::unordered_set<const VarNode*>> depends_;              // variables that depend on the index of each dimension
   std::unordered_map<const VarNode*, Global> global_;
+  std::vector<Expr> conditions_;                                         // around the current statement
 };
 
 /// The shared memory that every kernel may have.

@@ -151,6 +151,18 @@ class Planner {
     post_order(stmt, [&](const Stmt& s) { found = found || is_barrier(s) || plan.before.contains(s.get()); }, [](const Expr&) {});
     return found;
   }
+  /// True for barriers of the block that the program writes itself; those of a warp may stand in a branch.
+  static auto is_written_barrier_in(const Stmt& stmt) -> bool {
+    bool found = false;
+    post_order(
+        stmt,
+        [&](const Stmt& s) {
+          const auto* text = is_barrier(s) && !s.as<Evaluate>()->value.as<Call>()->args.empty() ? s.as<Evaluate>()->value.as<Call>()->args[0].as<StringImm>() : nullptr;
+          found = found || (text && text->value != "warp");
+        },
+        [](const Expr&) {});
+    return found;
+  }
   /// A body that runs several times: accesses after its last barrier may conflict with those before its first barrier.
   template <class F>
   void repeat(F&& body, const Var& counter) {
@@ -198,6 +210,10 @@ class Planner {
     }
     auto known = plan.distributed.find(stmt.get());
     if (known == plan.distributed.end()) {
+      if (is_written_barrier_in(stmt)) {
+        fail("a branch that only some threads of a block take", "it contains a barrier, which all threads must reach: put the barrier behind the branch", stmt.origin());
+        return;
+      }
       if (!conflicts_inside(stmt)) { return unit(stmt); }
       Stmt spread = distribute(n.condition, n.then_case);
       if (spread && n.else_case) {
@@ -250,6 +266,10 @@ class Planner {
   // ---- statements that are done without a barrier inside
 
   void unit(const Stmt& stmt) {
+    if (is_written_barrier_in(stmt)) {
+      fail("a loop that some threads of a block repeat more often than others", "it contains a barrier, which all threads must reach: give all threads the same number of iterations", stmt.origin());
+      return;
+    }
     if (conflicts_inside(stmt)) {
       fail("a statement that some threads of a block repeat more often than others", "it exchanges values between threads, which needs a barrier that all threads reach", stmt.origin());
       return;

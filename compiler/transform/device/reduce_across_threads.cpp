@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
@@ -25,25 +26,36 @@ auto put(const Buffer& buffer, Expr value, Expr index) -> Stmt { return make<Buf
 auto element(const Buffer& buffer, Expr index) -> Expr { return make<BufferLoad>(buffer, Array<Expr>{std::move(index)}); }
 
 /// x op y for the operators of reductions that are split.
-auto combine(NodeKind op, Expr x, Expr y) -> Expr {
+auto combine(Combiner op, Expr x, Expr y) -> Expr {
+  auto call = [&](const char* name) { return Expr(make<Call>(x.dtype(), Name(name), Array<Expr>{x, y})); };
   switch (op) {
-    case NodeKind::Add: return add(std::move(x), std::move(y));
-    case NodeKind::Mul: return mul(std::move(x), std::move(y));
-    case NodeKind::Min: return loopsmith::min(std::move(x), std::move(y));
-    default: return loopsmith::max(std::move(x), std::move(y));
+    case Combiner::Sum: return add(std::move(x), std::move(y));
+    case Combiner::Product: return mul(std::move(x), std::move(y));
+    case Combiner::Minimum: return loopsmith::min(std::move(x), std::move(y));
+    case Combiner::Maximum: return loopsmith::max(std::move(x), std::move(y));
+    case Combiner::BitwiseAnd: return call("bitwise_and");
+    case Combiner::BitwiseOr: return call("bitwise_or");
+    case Combiner::BitwiseXor: return call("bitwise_xor");
+    case Combiner::And: return logical_and(std::move(x), std::move(y));
+    case Combiner::Or: return logical_or(std::move(x), std::move(y));
   }
+  return x;
 }
-auto identity(NodeKind op, DataType t) -> Expr {
+auto identity(Combiner op, DataType t) -> Expr {
   switch (op) {
-    case NodeKind::Add: return zero(t);
-    case NodeKind::Mul: return one(t);
-    case NodeKind::Min: return t.is_real() ? float_imm(std::numeric_limits<double>::infinity(), t) : max_value(t);
-    default: return t.is_real() ? float_imm(-std::numeric_limits<double>::infinity(), t) : min_value(t);
+    case Combiner::Sum: case Combiner::BitwiseOr: case Combiner::BitwiseXor: return zero(t);
+    case Combiner::Product: return one(t);
+    case Combiner::Minimum: return t.is_real() ? float_imm(std::numeric_limits<double>::infinity(), t) : max_value(t);
+    case Combiner::Maximum: return t.is_real() ? float_imm(-std::numeric_limits<double>::infinity(), t) : min_value(t);
+    case Combiner::BitwiseAnd: return t.is_uint() ? max_value(t) : int_imm(-1, t);
+    case Combiner::And: return bool_imm(true);
+    case Combiner::Or: return bool_imm(false);
   }
+  return zero(t);
 }
 
 /// Adds calls that combine the values of lanes at half the distance, then at a quarter, and so on: lane 0 of each `width` lanes gets the result.
-void combine_lanes(NodeKind op, const Buffer& part, int64_t width, std::vector<Stmt>& out) {
+void combine_lanes(Combiner op, const Buffer& part, int64_t width, std::vector<Stmt>& out) {
   for (int64_t distance = width / 2; distance >= 1; distance /= 2) {
     Expr mask = int_imm(0xffffffff, DataType::uint(32));
     Expr other = make<Call>(part->dtype, Name("tvm_warp_shuffle_down"),
@@ -152,11 +164,12 @@ class Reduce : public Mutator {
     if (std::any_of(around_.begin(), around_.end(), [&](const ThreadLoop& outer) { return outer.tag == loop.tag; })) { return serial(stmt, loop); }
     if (through_ == Through::Warps) { return in_warps(stmt, loop, found); }
     // The loop over the other dimension moves outside, where its index may select the element.
-    if (auto inner = as_thread_loop(loop.body); inner && !found.can_be_split && is_thread_index(inner->tag) && inner->tag != loop.tag) {
+    if (auto inner = as_thread_loop(loop.body); inner && !found.can_be_split && !found.choice && is_thread_index(inner->tag) && inner->tag != loop.tag) {
       Stmt swapped = with_thread_body(stmt, loop, inner->body);
       return with_thread_body(loop.body, *inner, thread_loop(swapped, *as_thread_loop(swapped)));
     }
     auto count = as_int(loop.extent);
+    if (count && found.choice) { return choice_apart(stmt, loop, *found.choice, *count); }
     if (!count || !found.can_be_split || is_updated_twice(found.updates) || is_used_elsewhere(loop, found.updates)) { return serial(stmt, loop); }
     Stmt body = loop.body;
     std::vector<Stmt> after;
@@ -265,6 +278,71 @@ class Reduce : public Mutator {
     }
     after.push_back(result(update, parts));
     return inside;
+  }
+  /// The loop in which each thread chooses among its values, and the loops that choose among the threads' values. A thread may begin from a value that others
+  /// begin from, too: a choice among equal values gives that value.
+  static auto choice_apart(const Stmt& stmt, const ThreadLoop& loop, const Choice& choice, int64_t count) -> Stmt {
+    struct Own : Mutator {
+      const Choice& choice;
+      std::vector<Buffer> part;
+      explicit Own(const Choice& c) : choice(c) {}
+      using Mutator::on;
+      auto on(const BufferLoad& n) -> Expr override {
+        for (size_t k = 0; k < part.size(); ++k) {
+          if (n.buffer->data == choice.stores[k]->buffer->data) { return element(part[k], int_imm(0)); }
+        }
+        return Mutator::on(n);
+      }
+      auto on(const BufferStore& n) -> Stmt override {
+        for (size_t k = 0; k < part.size(); ++k) {
+          if (&n == choice.stores[k]) { return put(part[k], mutate(n.value), int_imm(0)); }
+        }
+        return Mutator::on(n);
+      }
+    } own(choice);
+    const size_t n = choice.stores.size();
+    std::vector<Buffer> parts;
+    for (const BufferStore* store : choice.stores) {
+      own.part.push_back(make_buffer(Name("part"), store->buffer->dtype, Array<Expr>{int_imm(1)}, "local"));
+      parts.push_back(make_buffer(Name("parts"), store->buffer->dtype, Array<Expr>{int_imm(count)}, "local"));
+    }
+    auto guarded = [&](Stmt s) { return choice.condition ? Stmt(make<IfThenElse>(choice.condition, std::move(s), Stmt(), stmt.origin())) : s; };
+    /// Stores `kept` or `taken` values, as the choice says.
+    auto choose = [&](const std::vector<Expr>& kept, const std::vector<Expr>& taken, const std::function<Stmt(size_t, Expr)>& store) {
+      VarMap values;
+      for (size_t k = 0; k < n; ++k) { values[choice.kept[k].get()] = kept[k]; values[choice.taken[k].get()] = taken[k]; }
+      Var keeps = var("keeps", DataType::bool_());
+      std::vector<Stmt> out;
+      for (size_t k = 0; k < n; ++k) { out.push_back(store(k, make<Select>(Expr(keeps), kept[k], taken[k]))); }
+      return Stmt(make<LetStmt>(keeps, substitute(choice.keeps, values), seq(std::move(out), stmt.origin()), stmt.origin()));
+    };
+    std::vector<Stmt> inside;
+    std::vector<Expr> firsts, totals;
+    for (size_t k = 0; k < n; ++k) { inside.push_back(guarded(put(own.part[k], choice.first[k], int_imm(0)))); }
+    inside.push_back(own.mutate(loop.body));
+    for (size_t k = 0; k < n; ++k) { inside.push_back(guarded(put(parts[k], element(own.part[k], int_imm(0)), cast(DataType::int_(32), Expr(loop.var))))); }
+    Stmt each = seq(std::move(inside));
+    for (const Buffer& b : own.part) { each = with_buffer(b, std::move(each)); }
+    std::vector<Stmt> all{with_thread_body(stmt, loop, std::move(each))};
+    for (int64_t left = count; left > 1; left = (left + 1) / 2) {
+      const int64_t half = (left + 1) / 2;
+      Var lane = var(loop.var->name);
+      std::vector<Expr> here, there;
+      for (const Buffer& b : parts) { here.push_back(element(b, lane)); there.push_back(element(b, add(Expr(lane), int_imm(half)))); }
+      Stmt step = choose(here, there, [&](size_t k, Expr value) { return put(parts[k], std::move(value), lane); });
+      step = guarded(make<IfThenElse>(less(add(Expr(lane), int_imm(half)), int_imm(left)), std::move(step)));
+      IterVar iter{lane, from_zero(int_imm(count)), IterKind::ThreadIndex, loop.tag, stmt.origin()};
+      all.push_back(make<For>(lane, int_imm(0), int_imm(count), ForKind::ThreadBinding, std::move(step), iter, AttrMap(), stmt.origin()));
+    }
+    for (size_t k = 0; k < n; ++k) {
+      const BufferStore& store = *choice.stores[k];
+      firsts.push_back(make<BufferLoad>(store.buffer, store.indices, store.origin));
+      totals.push_back(element(parts[k], int_imm(0)));
+    }
+    all.push_back(guarded(choose(firsts, totals, [&](size_t k, Expr value) -> Stmt { return make<BufferStore>(choice.stores[k]->buffer, std::move(value), choice.stores[k]->indices, choice.stores[k]->origin); })));
+    Stmt out = seq(std::move(all), stmt.origin());
+    for (const Buffer& b : parts) { out = with_buffer(b, std::move(out)); }
+    return out;
   }
   static auto serial(const Stmt& stmt, const ThreadLoop& loop) -> Stmt {
     Stmt body = loop.alias ? substitute(loop.body, {{loop.alias.get(), Expr(loop.var)}}) : loop.body;

@@ -10,8 +10,8 @@
 //                                                                      ...                             # 2, 1
 //                                                                      C[0] = C[0] + parts[0]
 //
-// Sums, products, minima and maxima are split. A loop with another update of an element that does not depend on the thread (an argmax
-// in two buffers) becomes serial.
+// Sums, products, minima, maxima, and the bitwise and logical operators are split; so are choices, as an argmax in two buffers makes. A loop with another
+// update of an element that does not depend on the thread becomes serial.
 //
 // On a device whose warps exchange registers, `reduce_in_warps` runs first. It splits reductions over threadIdx.x whose threads are whole warps or
 // equal parts of a warp, and leaves other reductions unchanged:

@@ -33,18 +33,19 @@ class ThreadsOutside : public Mutator {
     const bool is_plain = (serial.for_kind == ForKind::Serial || serial.for_kind == ForKind::Unrolled) && loop && is_thread_index(loop->tag);
     if (!is_plain || uses_var(loop->extent, [&](const VarNode& v) { return &v == serial.var.get(); })) { return out; }
     Stmt inside = make<For>(serial.var, serial.min, serial.extent, serial.for_kind, loop->body, std::nullopt, serial.annotations, serial.origin, serial.id);
-    return reduces_only(*loop, inside) && begins_once(serial, *loop) ? with_thread_body(serial.body, *loop, std::move(inside)) : out;
+    return reduces_only(*loop, inside, serial) ? with_thread_body(serial.body, *loop, std::move(inside)) : out;
   }
 
  private:
   /// True if other stores than updates, which begin a sum, run in the first iteration of the serial loop only.
-  static auto begins_once(const For& serial, const ThreadLoop& loop) -> bool {
+  static auto begins_once(const For& serial, const ThreadLoop& loop, const std::vector<Update>& updates) -> bool {
     struct FindBegins : Visitor {
       using Visitor::on;
       using Visitor::visit;
       arith::Analyzer later;           // knows that an iteration is not the first
       int conditions = 0;              // around, of which one never holds then
       bool out = true;
+      const std::vector<Update>* updates = nullptr;
       void on(const IfThenElse& n) override {
         const bool is_first_only = later.can_prove(logical_not(n.condition));
         conditions += is_first_only ? 1 : 0;
@@ -53,11 +54,11 @@ class ThreadsOutside : public Mutator {
         if (n.else_case) { visit(n.else_case); }
       }
       void on(const BufferStore& n) override {
-        bool is_update = false;
-        post_order(n.value, [&](const Expr& e) { is_update = is_update || (e.as<BufferLoad>() && e.as<BufferLoad>()->buffer->data == n.buffer->data); });
+        const bool is_update = std::ranges::any_of(*updates, [&](const Update& update) { return update.store == &n; });
         out = out && (is_update || conditions > 0);
       }
     } find;
+    find.updates = &updates;
     find.later.bind(serial.var, Range{add(serial.min, constant_int(serial.min.dtype(), 1)), sub(serial.extent, constant_int(serial.extent.dtype(), 1))});
     find.later.bind(loop.var, from_zero(cast(loop.var->dtype, loop.extent)));
     if (loop.alias) { find.later.bind(loop.alias, from_zero(cast(loop.alias->dtype, loop.extent))); }
@@ -65,11 +66,13 @@ class ThreadsOutside : public Mutator {
     return find.out;
   }
   /// True if the body of the loop stores nothing but the elements of reductions that can be taken apart.
-  static auto reduces_only(ThreadLoop loop, const Stmt& body) -> bool {
+  static auto reduces_only(const ThreadLoop& inner, const Stmt& body, const For& serial) -> bool {
+    ThreadLoop loop = inner;
     loop.body = body;
     const ThreadUpdates found = find_thread_updates(loop);
-    if (found.updates.empty() || !found.can_be_split || is_updated_twice(found.updates) || is_used_elsewhere(loop, found.updates)) { return false; }
-    bool out = true;
+    const bool is_split = found.can_be_split && !is_updated_twice(found.updates) && !is_used_elsewhere(loop, found.updates);
+    if (found.updates.empty() || (!is_split && !found.choice)) { return false; }
+    bool out = begins_once(serial, inner, found.updates);
     post_order(
         body,
         [&](const Stmt& s) {
