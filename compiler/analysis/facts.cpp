@@ -1,6 +1,7 @@
 // One walk over a function: see facts.h.
 #include "analysis/facts.h"
 
+#include "ir/externals.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "support/guards.h"
@@ -37,27 +38,24 @@ class Collector : public Visitor {
     effect();
   }
   void on(const VarNode& node) override {
-    if (node.dtype.is_handle()) {
-      facts.pointers.push_back({&node, facts.accesses.size(), true});
-      pointer();
-    }
+    if (node.dtype.is_handle()) { pointer(&node, {}, call_at_.is_known() ? call_at_ : node.origin); }
   }
   void on(const Call& node) override {
     static const Name access_ptr("tvm_access_ptr"), if_then_else("if_then_else"), address_of("address_of"), assume("assume"), ret("ret"),
         likely("likely");
+    Temporarily at(call_at_, node.origin);
     if (node.op == access_ptr && node.args.size() == 5) {
       if (const auto* data = node.args[1].as<VarNode>()) {
         auto mask = as_int(node.args[4]);
-        facts.pointers.push_back({data, facts.accesses.size(), !mask || (*mask & 2) != 0});
-        pointer();
+        Temporarily reading(reads_only_, reads_only_ || (mask && (*mask & 2) == 0));
+        pointer(data, node.args[2], node.origin);
       }
       for (size_t i = 2; i < 4; ++i) { visit(node.args[i]); }
       return;
     }
     if (node.op == address_of && node.args.size() == 1) {
       if (const auto* load = node.args[0].as<BufferLoad>()) {
-        facts.pointers.push_back({load->buffer->data.get(), facts.accesses.size(), true});
-        pointer();
+        pointer(load->buffer->data.get(), node.args[0], node.origin);
         for (const Expr& i : load->indices) { visit(i); }
         return;
       }
@@ -67,8 +65,7 @@ class Collector : public Visitor {
       // The named elements are written.
       for (const Expr& arg : node.args) {
         if (const auto* load = arg.as<BufferLoad>()) {
-          facts.pointers.push_back({load->buffer->data.get(), facts.accesses.size(), true});
-          pointer();
+          pointer(load->buffer->data.get(), arg, node.origin);
         }
       }
       effect();
@@ -82,7 +79,13 @@ class Collector : public Visitor {
       return;
     }
     if (node.op == ret) { jump(); }
-    Visitor::on(node);
+    // A copy reads behind its second pointer, and pure functions write nowhere.
+    const bool is_copy = external(external_name(node)).kind == ExternalKind::Memory;
+    const bool is_pure = node.op.view().find("pure") != std::string_view::npos;
+    for (size_t i = 0; i < node.args.size(); ++i) {
+      Temporarily reading(reads_only_, is_pure || (is_copy && i != 1));
+      visit(node.args[i]);
+    }
     if (!is_known_pure(node.op)) { effect(); }
   }
   void on(const Select& node) override {
@@ -129,7 +132,7 @@ class Collector : public Visitor {
     visit(node.min);
     visit(node.extent);
     size_t index = facts.loops.size();
-    facts.loops.push_back({&node, snapshot(), facts.accesses.size(), 0});
+    facts.loops.push_back({&node, snapshot(), facts.accesses.size(), 0, facts.pointers.size()});
     size_t mark = space_.size();
     Space::Entry e;
     e.kind = Space::Kind::Loop;
@@ -145,6 +148,7 @@ class Collector : public Visitor {
     leave(mark);
     LoopFact& fact = facts.loops[index];
     fact.end = facts.accesses.size();
+    fact.end_pointer = facts.pointers.size();
     if (!open_.empty()) {
       facts.loops[open_.back()].has_effect |= fact.has_effect;
       facts.loops[open_.back()].has_pointers |= fact.has_pointers;
@@ -175,10 +179,9 @@ class Collector : public Visitor {
     under(node.condition, false, [&] { visit(node.body); });
   }
   void on(const LetStmt& node) override {
-    visit(node.value);
+    if (!name_pointer(node)) { visit(node.value); }
     size_t mark = space_.size();
     bind(node.var.get(), node.value);
-    if (const auto* data = node.value.as<VarNode>(); data && node.var->dtype.is_handle()) { facts.views[node.var.get()] = data; }
     visit(node.body);
     leave(mark);
   }
@@ -231,6 +234,7 @@ class Collector : public Visitor {
  private:
   const CancelToken& cancel_;
   void block(const Block& node, const BlockRealize* realize) {
+    Temporarily inside(block_, &node);
     SpacePtr around = snapshot();
     size_t mark = space_.size();
     if (realize && !is_one(realize->predicate)) {
@@ -269,6 +273,21 @@ class Collector : public Visitor {
     visit(node.body);
     facts.blocks[index].end = facts.accesses.size();
     leave(mark);
+  }
+
+  // False: the let gives no pointer of this function another name.
+  auto name_pointer(const LetStmt& node) -> bool {
+    static const Name address_of("address_of");
+    if (!node.var->dtype.is_handle()) { return false; }
+    const auto* data = node.value.as<VarNode>();
+    const auto* call = node.value.as<Call>();
+    const auto* place = call && call->op == address_of && call->args.size() == 1 ? call->args[0].as<BufferLoad>() : nullptr;
+    if (!data && !place) { return false; }
+    if (place) { for (const Expr& i : place->indices) { visit(i); } }
+    facts.views[node.var.get()] = data ? data : place->buffer->data.get();
+    facts.names.push_back({node.var.get(), &node, place != nullptr});
+    loop_has_pointer();
+    return true;
   }
 
   auto note(const BufferNode* buffer, const Array<Expr>& indices, bool is_write, bool masked, Origin origin) -> Access& {
@@ -326,7 +345,11 @@ class Collector : public Visitor {
   void effect() {
     if (!open_.empty()) { facts.loops[open_.back()].has_effect = true; }
   }
-  void pointer() {
+  void pointer(const VarNode* data, Expr place, Origin origin) {
+    facts.pointers.push_back({data, facts.accesses.size(), !reads_only_, std::move(place), snapshot(), origin, block_});
+    loop_has_pointer();
+  }
+  void loop_has_pointer() {
     if (!open_.empty()) { facts.loops[open_.back()].has_pointers = true; }
   }
   void jump() { facts.has_jumps = true; }
@@ -341,8 +364,11 @@ class Collector : public Visitor {
   SpacePtr shared_;
   std::vector<size_t> open_;
   const BufferStore* store_ = nullptr;
+  const Block* block_ = nullptr;
+  Origin call_at_;                             // of the innermost call around
   bool in_init_ = false;
   bool certain_ = true;
+  bool reads_only_ = false;                    // for pointers in arguments
 };
 
 }  // namespace

@@ -35,12 +35,17 @@ struct PointerUse {
   const VarNode* data = nullptr;
   size_t before = 0;                     // accesses collected before it
   bool writes = true;
+  Expr place;                            // the element or the offset at which the pointer begins; null: the start of the memory
+  SpacePtr space;
+  Origin origin;
+  const Block* block = nullptr;          // the innermost block around it
 };
 
 struct LoopFact {
   const For* loop = nullptr;
   SpacePtr space;                        // around the loop, without the loop itself
   size_t begin = 0, end = 0;             // accesses in it
+  size_t first_pointer = 0, end_pointer = 0;
   bool has_effect = false;               // stores something, or calls
   bool has_pointers = false;
 };
@@ -78,8 +83,11 @@ struct Facts {
   std::vector<BlockFact> blocks;
   std::vector<ConditionFact> conditions;
   std::vector<AllocFact> allocs;
-  /// The memory behind the pointer of a view (match_buffer in blocks).
+  /// The memory behind the pointer of a view (match_buffer in blocks), and behind other names of pointers.
   std::unordered_map<const VarNode*, const VarNode*> views;
+  /// Names of pointers: `p = x.data`; `begins_inside`: `p = T.address_of(x[1])`.
+  struct PointerName { const VarNode* name = nullptr; const LetStmt* let = nullptr; bool begins_inside = false; };
+  std::vector<PointerName> names;
   bool has_jumps = false;
 
   /// The memory of a buffer, behind all its views.

@@ -2,20 +2,24 @@
 //
 // A race is shown with numbers: the elements that two iterations touch are listed and compared. Tries pairs of neighbours, the first and the
 // last iteration, and distances of powers of two; parameters count as 64. So a reported race really occurs, and races between other pairs are
-// missed. Indices that are read from memory cannot be listed: a store with such indices that also reads its element *may* race, and is
-// reported as a possible race.
+// missed. Buffers on the same memory are compared by bytes. Indices that are read from memory cannot be listed: a store with such indices
+// that also reads its element *may* race, and is reported as a possible race. So are writes under conditions on the contents of memory, and addresses
+// of allocated memory that all iterations pass to other code.
 //
 // Not reported: memory that lowering makes private to each iteration (all its accesses are in the loop, or its scope is private to a
 // thread), reductions across threads, shared memory that one thread reads and another writes (lowering inserts barriers), and iterations
 // that write the same value to the same element.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "analysis/subject.h"
 #include "arith/analyzer.h"
+#include "ir/element_bytes.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/scratch.h"
@@ -102,10 +106,14 @@ class Races {
       ++inside[memory];
       if (a.is_write && std::find(written.begin(), written.end(), memory) == written.end()) { written.push_back(memory); }
     }
+    // One message for each loop.
     for (const VarNode* memory : written) {
-      if (is_private(fact, memory, inside[memory])) { continue; }
-      if (check_memory(fact, memory)) { return; }   // one message for each loop
+      if (!is_private(fact, memory, inside[memory]) && check_memory(fact, memory)) { return; }
     }
+    for (const VarNode* memory : written) {
+      if (!is_private(fact, memory, inside[memory]) && check_conditional(fact, memory)) { return; }
+    }
+    check_pointers(fact, inside);
   }
 
   auto is_private(const LoopFact& fact, const VarNode* memory, size_t inside) const -> bool {
@@ -119,16 +127,73 @@ class Races {
       if (facts_.memory(p.data) == memory) { return true; }   // its accesses are not visible
     }
     if (!facts_.is_allocated(memory)) { return false; }
-    bool all_inside = uses_.at(memory) == inside && (in_blocks(fact, memory) == inside || scratch_use(*fact.loop, memory).is_scratch);
+    bool all_inside = uses_.at(memory) == inside && (in_blocks(fact, memory) == inside || is_scratch(fact, memory));
     // All threads see shared memory, at any place of its declaration.
     if (threads == Threads::Thread && is_shared) { return false; }
     return all_inside;
   }
 
-  /// The number of accesses to the memory in blocks below the loop. Lowering gives each iteration a copy of buffers that only such blocks access.
-  auto in_blocks(const LoopFact& fact, const VarNode* memory) const -> size_t {
+  /// True if each iteration fills the memory before it reads from it.
+  auto is_scratch(const LoopFact& fact, const VarNode* memory) const -> bool {
+    std::vector<const VarNode*> names;
+    for (const Facts::PointerName& pointer : facts_.names) {
+      if (facts_.memory(pointer.name) != memory) { continue; }
+      if (!pointer.begins_inside) { names.push_back(pointer.name); continue; }
+      bool is_inside = false;
+      post_order(fact.loop->body, [&](const Stmt& s) { is_inside = is_inside || s.get() == pointer.let; }, [](const Expr&) {});
+      if (!is_inside) { return false; }
+    }
+    return scratch_use(*fact.loop, memory, names).is_scratch;
+  }
+
+  /// Other code that writes to memory which all iterations of a parallel or vectorized loop share, at a place that is the same for all.
+  void check_pointers(const LoopFact& fact, const std::map<const VarNode*, size_t>& inside) {
+    if (fact.loop->for_kind == ForKind::ThreadBinding || evaluate_bound(fact.loop->extent).value_or(2) < 2) { return; }
+    for (size_t i = fact.first_pointer; i < fact.end_pointer; ++i) {
+      const PointerUse& use = facts_.pointers[i];
+      const VarNode* memory = facts_.memory(use.data);
+      if (!use.writes || !use.origin.is_known() || is_allocated_in(fact, memory) || !facts_.is_allocated(memory)) { continue; }
+      // Blocks declare what they access, and lowering gives each iteration the memory that only blocks use.
+      if (use.block && blocks_below(fact).contains(use.block)) { continue; }
+      std::vector<Expr> place = use.place ? std::vector<Expr>{use.place} : std::vector<Expr>();
+      std::vector<const VarNode*> vars = use.space->dependencies(place);
+      if (std::find(vars.begin(), vars.end(), fact.loop->var.get()) != vars.end()) { continue; }
+      auto accesses = inside.find(memory);
+      bool all_inside = uses_of(memory) == (accesses == inside.end() ? 0 : accesses->second);
+      for (size_t k = 0; k < facts_.pointers.size(); ++k) {
+        all_inside = all_inside && ((k >= fact.first_pointer && k < fact.end_pointer) || facts_.memory(facts_.pointers[k].data) != memory);
+      }
+      if (all_inside && is_scratch(fact, memory)) { continue; }
+      may_race(fact, use.origin, memory_name(memory), {}, fmt::format("make `{}` serial, or allocate `{}` in it", fact.loop->var->name.view(), memory_name(memory)));
+      return;
+    }
+  }
+  auto uses_of(const VarNode* memory) const -> size_t {
+    auto found = uses_.find(memory);
+    return found == uses_.end() ? 0 : found->second;
+  }
+  auto is_allocated_in(const LoopFact& fact, const VarNode* memory) const -> bool {
+    bool found = false;
+    post_order(fact.loop->body, [&](const Stmt& s) {
+      if (const auto* n = s.as<Allocate>()) { found = found || n->data.get() == memory; }
+      if (const auto* n = s.as<BufferRealize>()) { found = found || n->buffer->data.get() == memory; }
+      if (const auto* n = s.as<Block>()) { for (const Buffer& b : n->alloc_buffers) { found = found || b->data.get() == memory; } }
+    }, [](const Expr&) {});
+    return found;
+  }
+  auto memory_name(const VarNode* memory) const -> std::string_view {
+    for (const AllocFact& a : facts_.allocs) { if (a.data == memory && a.buffer) { return a.buffer->name.view(); } }
+    return memory->name.view();
+  }
+  static auto blocks_below(const LoopFact& fact) -> std::set<const Block*> {
     std::set<const Block*> below;
     post_order(fact.loop->body, [&](const Stmt& s) { if (const auto* block = s.as<Block>()) { below.insert(block); } }, [](const Expr&) {});
+    return below;
+  }
+
+  /// The number of accesses to the memory in blocks below the loop. Lowering gives each iteration a copy of buffers that only such blocks access.
+  auto in_blocks(const LoopFact& fact, const VarNode* memory) const -> size_t {
+    std::set<const Block*> below = blocks_below(fact);
     size_t out = 0, counted_to = fact.begin;
     for (const BlockFact& b : facts_.blocks) {
       if (!below.contains(b.block) || b.end <= counted_to) { continue; }
@@ -159,32 +224,102 @@ class Races {
     for (size_t i = fact.begin; i < fact.end; ++i) {
       const Access& w = facts_.accesses[i];
       if (w.in_init != inits) { continue; }
-      // Does not list accesses through views.
-      if (!w.is_write || w.buffer->data.get() != memory || !w.is_certain || w.is_masked) { continue; }
+      if (!w.is_write || !is_listed(w, memory) || !w.is_certain || w.is_masked) { continue; }
       if (is_reduction_across_threads(fact, w, facts_)) { continue; }
       for (size_t j = fact.begin; j < fact.end; ++j) {
         const Access& other = facts_.accesses[j];
-        if (other.buffer != w.buffer || !other.is_certain || other.is_masked || other.indices->size() != w.indices->size()) { continue; }
+        if (!is_listed(other, memory) || !other.is_certain || other.is_masked || !has_common_places(w, other)) { continue; }
         if (other.is_write && j < i && other.in_init == inits) { continue; }
         // Barriers order the reads and writes of threads that share memory, except within one statement.
         if (!other.is_write && threads == Threads::Thread && other.store != w.store) { continue; }
         if (is_reduction_across_threads(fact, other, facts_)) { continue; }
-        if (collide(fact, w, other)) { return true; }
+        if (collide(fact, w, other, false)) { return true; }
       }
       if (may_collide(fact, w)) { return true; }
     }
     return false;
   }
 
-  struct Touched { std::vector<int64_t> element; Numbers numbers; };
+  /// Writes and reads under conditions on the contents of memory: they may collide.
+  auto check_conditional(const LoopFact& fact, const VarNode* memory) -> bool {
+    if (fact.loop->for_kind == ForKind::ThreadBinding) { return false; }
+    for (size_t i = fact.begin; i < fact.end; ++i) {
+      const Access& w = facts_.accesses[i];
+      if (!w.is_write || w.in_init || !is_listed(w, memory) || w.is_masked || selects_iteration(fact, w)) { continue; }
+      for (size_t j = fact.begin; j < fact.end; ++j) {
+        const Access& other = facts_.accesses[j];
+        if (other.in_init || !is_listed(other, memory) || other.is_masked || (other.is_write && j < i) || !has_common_places(w, other)) { continue; }
+        if (!depends_on_memory(*w.space) && !depends_on_memory(*other.space)) { continue; }
+        if (collide(fact, w, other, true)) { return true; }
+      }
+    }
+    return false;
+  }
 
-  auto elements(const LoopFact& fact, const Access& a, int64_t value) -> std::optional<std::vector<Touched>> {
+  static auto reads_memory(const Expr& e) -> bool {
+    bool reads = false;
+    post_order(e, [&](const Expr& x) { reads = reads || x.as<BufferLoad>(); });
+    return reads;
+  }
+  static auto depends_on_memory(const Space& space) -> bool {
+    return std::any_of(space.entries().begin(), space.entries().end(), [](const Space::Entry& e) { return e.kind == Space::Kind::Guard && reads_memory(e.value); });
+  }
+  /// True under a condition that few iterations fulfil: `if i == k[0]`.
+  static auto selects_iteration(const LoopFact& fact, const Access& a) -> bool {
+    bool found = false;
+    for (const Space::Entry& e : a.space->entries()) {
+      if (e.kind != Space::Kind::Guard || !reads_memory(e.value)) { continue; }
+      post_order(e.value, [&](const Expr& x) {
+        const bool is_equality = e.negated ? x.as<NE>() != nullptr : x.as<EQ>() != nullptr;
+        if (!is_equality) { return; }
+        std::vector<const VarNode*> vars = a.space->dependencies({x});
+        found = found || std::find(vars.begin(), vars.end(), fact.loop->var.get()) != vars.end();
+      });
+    }
+    return found;
+  }
+  /// The space without conditions on the contents of memory.
+  static auto without_contents(const Space& space) -> Space {
+    Space out;
+    for (const Space::Entry& e : space.entries()) {
+      if (e.kind != Space::Kind::Guard || !reads_memory(e.value)) { out.push(e); continue; }
+      if (e.negated) { continue; }
+      for (const Expr& part : arith::split_conjunction(e.value)) {
+        if (reads_memory(part)) { continue; }
+        Space::Entry known = e;
+        known.value = part;
+        out.push(std::move(known));
+      }
+    }
+    return out;
+  }
+
+  /// Accesses through views of blocks are not listed: their places depend on the iteration.
+  auto is_listed(const Access& a, const VarNode* memory) const -> bool {
+    const VarNode* data = a.buffer->data.get();
+    if (facts_.memory(data) != memory) { return false; }
+    return data == memory || std::any_of(facts_.names.begin(), facts_.names.end(), [&](const Facts::PointerName& p) { return p.name == data; });
+  }
+  /// True if the elements of both can be compared: one buffer, or two whose elements are known bytes behind the same pointer.
+  auto has_common_places(const Access& a, const Access& b) const -> bool {
+    if (a.buffer == b.buffer) { return a.indices->size() == b.indices->size(); }
+    auto is_known = [&](const Access& one) {
+      auto named = std::find_if(facts_.names.begin(), facts_.names.end(), [&](const Facts::PointerName& p) { return p.name == one.buffer->data.get(); });
+      return (named == facts_.names.end() || !named->begins_inside) && first_byte(*one.buffer, std::vector<int64_t>(one.indices->size(), 0));
+    };
+    return is_known(a) && is_known(b);
+  }
+
+  /// `place`: compared; the element itself, or its bytes in units that both accesses have.
+  struct Touched { std::vector<int64_t> place, element; Numbers numbers; };
+
+  auto elements(const LoopFact& fact, const Access& a, const Space& space, int64_t value) -> std::optional<std::vector<Touched>> {
     std::vector<Touched> out;
     Numbers fixed = samples_;
     fixed.push(fact.loop->var.get(), value);
     std::vector<Expr> relevant(a.indices->begin(), a.indices->end());
     bool known = true;
-    (void)a.space->witness(relevant, subject_.budget, [&](const Numbers& n) {
+    (void)space.witness(relevant, subject_.budget, [&](const Numbers& n) {
       std::vector<int64_t> at;
       int64_t lanes = 1;
       Expr stride;
@@ -201,7 +336,7 @@ class Races {
       if (lanes <= 0) { known = false; return true; }
       int64_t step = stride ? evaluate(stride, n).value_or(1) : 0;
       for (int64_t lane = 0; lane < lanes; ++lane) {
-        out.push_back({at, n});
+        out.push_back({at, at, n});
         // A buffer without dimensions has one element, and no index to move.
         if (!at.empty() && __builtin_add_overflow(at.back(), step, &at.back())) { break; }
       }
@@ -211,55 +346,93 @@ class Races {
     return out;
   }
 
-  auto collide(const LoopFact& fact, const Access& w, const Access& other) -> bool {
+  /// Pairs of iterations that are tried: neighbours, the first and the last, distances of powers of two.
+  auto pairs_of(const LoopFact& fact, bool both_ways) const -> std::vector<std::pair<int64_t, int64_t>> {
     auto first = evaluate_bound(fact.loop->min);
     auto extent = evaluate_bound(fact.loop->extent);
-    if (!first || !extent || *extent < 2) { return false; }
     std::vector<std::pair<int64_t, int64_t>> pairs;
     int64_t last = 0;
-    if (__builtin_add_overflow(*first, *extent - 1, &last)) { return false; }
+    if (!first || !extent || *extent < 2 || __builtin_add_overflow(*first, *extent - 1, &last)) { return pairs; }
     auto add = [&](int64_t a, int64_t b) {
       if (a < 0 || b < 0 || a >= *extent || b >= *extent || a == b) { return; }
       auto p = std::pair(*first + a, *first + b);
       if (std::find(pairs.begin(), pairs.end(), p) == pairs.end()) { pairs.push_back(p); }
     };
     add(0, 1);
-    if (&w != &other) { add(1, 0); }
+    if (both_ways) { add(1, 0); }
     for (int64_t d = 2; d < *extent && d <= 64; d *= 2) { add(0, d); }
     add(0, *extent - 1);
     add(*extent / 2, *extent / 2 + 1);
-    if (&w != &other) { add(*extent / 2 + 1, *extent / 2); }
+    if (both_ways) { add(*extent / 2 + 1, *extent / 2); }
+    return pairs;
+  }
+
+  /// `is_conditional`: conditions on the contents of memory may hold or not.
+  auto collide(const LoopFact& fact, const Access& w, const Access& other, bool is_conditional) -> bool {
+    const Space of_w = is_conditional ? without_contents(*w.space) : *w.space;
+    const Space of_o = is_conditional ? without_contents(*other.space) : *other.space;
+    const int64_t unit = w.buffer == other.buffer ? 0 : std::gcd(*bytes_of_element(*w.buffer), *bytes_of_element(*other.buffer));
     std::map<int64_t, std::vector<Touched>> of_write;
     std::map<int64_t, std::vector<Touched>> of_other;
-    for (const auto& [a, b] : pairs) {
+    auto is_before = [](const Touched& x, const Touched& y) { return x.place < y.place; };
+    for (const auto& [a, b] : pairs_of(fact, &w != &other)) {
       if (subject_.budget <= 0) { return false; }
       if (!of_write.contains(a)) {
-        auto list = elements(fact, w, a);
+        auto list = elements(fact, w, of_w, a);
         if (!list) { return false; }
-        std::sort(list->begin(), list->end(), [](const Touched& x, const Touched& y) { return x.element < y.element; });
+        to_bytes(w, unit, *list);
+        std::sort(list->begin(), list->end(), is_before);
         of_write[a] = std::move(*list);
       }
       if (!of_other.contains(b)) {
-        auto list = elements(fact, other, b);
+        auto list = elements(fact, other, of_o, b);
         if (!list) { return false; }
+        to_bytes(other, unit, *list);
         of_other[b] = std::move(*list);
       }
       const std::vector<Touched>& left = of_write[a];
       for (const Touched& t : of_other[b]) {
-        auto at = std::lower_bound(left.begin(), left.end(), t, [](const Touched& x, const Touched& y) { return x.element < y.element; });
-        if (at == left.end() || at->element != t.element) { continue; }
-        if (other.is_write && w.store && other.store == w.store && same_value(w.store->value, at->numbers, t.numbers, facts_, facts_.memory(*w.buffer))) { continue; }
-        if (other.is_write && w.store && other.store && other.store != w.store && is_same_constant(w.store->value, other.store->value)) { continue; }
-        if (!other.is_write && writes_it_too(fact, w, b, *at, t)) { continue; }
-        report(fact, w, other, a, b, t.element);
+        auto at = std::lower_bound(left.begin(), left.end(), t, is_before);
+        if (at == left.end() || at->place != t.place || is_harmless(fact, w, other, b, *at, t)) { continue; }
+        if (is_conditional) {
+          may_race(fact, w.origin, w.buffer->name.view(), other.origin == w.origin ? Origin() : other.origin,
+                   facts_.is_allocated(facts_.memory(*w.buffer))
+                       ? fmt::format("make `{}` serial (`T.serial`), or let each iteration store every element of `{}` before it loads it", fact.loop->var->name.view(), w.buffer->name.view())
+                       : fmt::format("make `{}` serial (`T.serial`), or let each iteration write elements of its own", fact.loop->var->name.view()));
+        } else {
+          report(fact, w, other, a, b, at->element);
+        }
         return true;
       }
     }
     return false;
   }
 
+  /// True if the order of a write and of another access in iteration `b` has no effect.
+  auto is_harmless(const LoopFact& fact, const Access& w, const Access& other, int64_t b, const Touched& written, const Touched& t) -> bool {
+    if (!other.is_write) { return writes_it_too(fact, w, b, written); }
+    if (!w.store || !other.store) { return false; }
+    if (other.store == w.store) { return same_value(w.store->value, written.numbers, t.numbers, facts_, facts_.memory(*w.buffer)); }
+    return is_same_constant(w.store->value, other.store->value);
+  }
+
+  /// Places as bytes in units; zero: as elements.
+  static void to_bytes(const Access& a, int64_t unit, std::vector<Touched>& list) {
+    if (unit == 0) { return; }
+    std::vector<Touched> out;
+    const int64_t size = *bytes_of_element(*a.buffer);
+    for (Touched& t : list) {
+      auto byte = first_byte(*a.buffer, t.element);
+      for (int64_t i = 0; byte && i < size; i += unit) {
+        out.push_back(t);
+        out.back().place = {(*byte + i) / unit};
+      }
+    }
+    list = std::move(out);
+  }
+
   /// True when the reading iteration has itself written the same value to the element: then the order of the writes has no effect.
-  auto writes_it_too(const LoopFact& fact, const Access& w, int64_t iteration, const Touched& written, const Touched& read) -> bool {
+  auto writes_it_too(const LoopFact& fact, const Access& w, int64_t iteration, const Touched& written) -> bool {
     if (!w.store || reads_memory(w.store->value, facts_.memory(*w.buffer))) { return false; }
     Numbers fixed = samples_;
     fixed.push(fact.loop->var.get(), iteration);
@@ -267,8 +440,8 @@ class Races {
       // An index that is the variable of a loop determines the variable's value: that loop is not searched.
       const VarNode* loop = loop_variable(w, (*w.indices)[d]);
       const int64_t* known = loop ? fixed.find(loop) : nullptr;
-      if (known && *known != read.element[d]) { return false; }
-      if (loop && !known) { fixed.push(loop, read.element[d]); }
+      if (known && *known != written.element[d]) { return false; }
+      if (loop && !known) { fixed.push(loop, written.element[d]); }
     }
     std::vector<Expr> relevant(w.indices->begin(), w.indices->end());
     int64_t most = std::min<int64_t>(rewrite_steps_, 20000);
@@ -276,7 +449,7 @@ class Races {
     bool found = w.space->witness(relevant, left, [&](const Numbers& n) {
       for (size_t d = 0; d < w.indices->size(); ++d) {
         auto v = evaluate((*w.indices)[d], n);
-        if (!v || *v != read.element[d]) { return false; }
+        if (!v || *v != written.element[d]) { return false; }
       }
       return same_value(w.store->value, written.numbers, n, facts_, facts_.memory(*w.buffer));
     }, fixed, left).has_value();
@@ -331,22 +504,28 @@ class Races {
     std::vector<Expr> indices(w.indices->begin(), w.indices->end());
     for (const VarNode* v : w.space->dependencies(indices)) {
       if (v != fact.loop->var.get()) { continue; }
-      subject_.report(error(Code::PossibleRace, w.origin).arg("kind", kind_name(*fact.loop)).arg("loop", fact.loop->var->name.view())
-                          .arg("buffer", w.buffer->name.view())
-                          .note(subject_.header(*fact.loop), "the loop is here", fact.loop->id)
-                          .remedy(fmt::format("make `{}` serial, or give each iteration a part of its own and add them up afterwards", fact.loop->var->name.view())));
+      may_race(fact, w.origin, w.buffer->name.view(), {}, fmt::format("make `{}` serial, or give each iteration a part of its own and add them up afterwards", fact.loop->var->name.view()));
       return true;
     }
     return false;
   }
 
+  /// `other`: the place of the other access; unknown: the same.
+  void may_race(const LoopFact& fact, Origin where, std::string_view buffer, Origin other, std::string remedy) {
+    Diagnostic d = error(Code::PossibleRace, where).arg("kind", kind_name(*fact.loop)).arg("loop", fact.loop->var->name.view()).arg("buffer", buffer);
+    if (other.is_known()) { (void)std::move(d).note(other, "the other access is here"); }
+    (void)std::move(d).note(subject_.header(*fact.loop), "the loop is here", fact.loop->id).remedy(std::move(remedy));
+    subject_.report(std::move(d));
+  }
+
+  static auto element_text(const Access& a, const std::vector<int64_t>& element) -> std::string {
+    return fmt::format("{}[{}]", a.buffer->name.view(), element.empty() ? "()" : fmt::format("{}", fmt::join(element, ", ")));
+  }
+
   void report(const LoopFact& fact, const Access& w, const Access& other, int64_t a, int64_t b, const std::vector<int64_t>& element) {
-    std::string at;
-    for (int64_t v : element) { at += (at.empty() ? "" : ", ") + std::to_string(v); }
-    if (element.empty()) { at = "()"; }
     const std::string loop = fact.loop->var->name.str();
     Diagnostic d = error(Code::DataRace, w.origin).arg("kind", kind_name(*fact.loop)).arg("loop", loop)
-                       .arg("element", fmt::format("{}[{}]", w.buffer->name.view(), at))
+                       .arg("element", element_text(w, element))
                        .arg("first", a).arg("second", b).arg("what", other.is_write ? "both write" : "one writes and the other reads");
     if (!(other.origin == w.origin)) { (void)std::move(d).note(other.origin, other.is_write ? "it is also written here" : "it is read here"); }
     (void)std::move(d).note(subject_.header(*fact.loop), fmt::format("`{}` is a {} loop", loop, kind_name(*fact.loop)), fact.loop->id);

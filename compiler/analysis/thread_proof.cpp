@@ -147,10 +147,12 @@ class Kernel {
       if (const auto* n = s.as<Allocate>()) { note(n->data.get()); }
       if (const auto* n = s.as<Block>()) { for (const Buffer& buffer : n->alloc_buffers) { note(buffer->data.get()); } }
     }, [](const Expr&) {});
-    for (const PointerUse& use : facts_.pointers) {
-      const VarNode* memory = facts_.memory(use.data);
+    auto refuse = [&](const VarNode* data) {
+      const VarNode* memory = facts_.memory(data);
       if (is_common(memory)) { fail(because(Why::UsedByPointer).arg("buffer", memory->name.view()), kernel.origin()); }
-    }
+    };
+    for (const PointerUse& use : facts_.pointers) { refuse(use.data); }
+    for (const Facts::PointerName& pointer : facts_.names) { refuse(pointer.name); }
   }
   auto is_common(const VarNode* memory) const -> bool {
     if (std::find(own_.begin(), own_.end(), memory) != own_.end()) { return false; }

@@ -229,6 +229,7 @@ class Follower {
     if (!is_shared_memory(scope) && !(is_global_memory(scope) && !facts_.is_allocated(memory))) { return; }
     if (buffer.data.get() != memory || buffer.dtype.bits % 8 != 0) { return; }   // a view
     if (std::any_of(facts_.pointers.begin(), facts_.pointers.end(), [&](const PointerUse& use) { return facts_.memory(use.data) == memory; })) { return; }
+    if (std::any_of(facts_.names.begin(), facts_.names.end(), [&](const Facts::PointerName& pointer) { return facts_.memory(pointer.name) == memory; })) { return; }
     Touch touch;
     touch.memory = memory;
     touch.is_write = store != nullptr;

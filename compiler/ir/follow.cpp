@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/element_bytes.h"
+#include "ir/externals.h"
 #include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
@@ -51,7 +53,7 @@ auto Follower::step(const Stmt& stmt) -> bool {
       for (int64_t i = 0; i < *extent; ++i) {
         if (__builtin_add_overflow(*min, i, &values[at].second)) { return false; }
         if (--steps_left < 0 || !follow(n.body)) { return false; }
-        if (!goes_on()) { break; }
+        if (!goes_on(around)) { break; }
       }
       leave_loop(around);
       return true;
@@ -76,10 +78,7 @@ auto Follower::step(const Stmt& stmt) -> bool {
       for (size_t i = 0; i < n.iter_values.size(); ++i) {
         if (auto value = evaluate_integer(n.iter_values[i], values)) { values.emplace_back(n.block->iter_vars[i].var.get(), *value); }
       }
-      if (!holds) { ++undecided_; }
-      bool done = follow(Stmt(n.block));
-      if (!holds) { --undecided_; }
-      return done;
+      return holds ? follow(Stmt(n.block)) : branch(Stmt(n.block));
     }
     case NodeKind::Block: return step(*stmt.as<Block>());
     case NodeKind::AttrStmt: look(stmt.as<AttrStmt>()->value); return follow(stmt.as<AttrStmt>()->body);
@@ -93,9 +92,9 @@ auto Follower::step(const Stmt& stmt) -> bool {
       return follow_unknown_loop(stmt.as<While>()->body);
     }
     case NodeKind::Evaluate:
-      look(stmt.as<Evaluate>()->value);
+      if (!copy(stmt.as<Evaluate>()->value)) { look(stmt.as<Evaluate>()->value); }
       if (is_return(stmt)) { jump(Jump::Return); }
-      return true;
+      return steps_left >= 0;
     case NodeKind::Break: jump(Jump::Break); return true;
     case NodeKind::Continue: jump(Jump::Continue); return true;
 #define EXPR(Kind) case NodeKind::Kind:
@@ -147,15 +146,17 @@ void Follower::jump(Jump kind) {
   if (kind == Jump::Continue) { ++continues_; }
 }
 
-auto Follower::goes_on() -> bool {
+auto Follower::goes_on(const Loop& loop) -> bool {
+  if (continues_ > 0) { end_region(loop.region); }
   undecided_ -= std::exchange(continues_, 0);
   if (jump_ == Jump::Continue) { jump_ = Jump::None; }
   return jump_ == Jump::None;
 }
 
-auto Follower::enter_loop() -> Loop { return {std::exchange(breaks_, 0), std::exchange(continues_, 0)}; }
+auto Follower::enter_loop() -> Loop { return {std::exchange(breaks_, 0), std::exchange(continues_, 0), begin_region()}; }
 
 void Follower::leave_loop(const Loop& around) {
+  if (breaks_ + continues_ > 0) { end_region(around.region); }
   undecided_ -= breaks_ + continues_;
   breaks_ = around.breaks;
   continues_ = around.continues;
@@ -165,10 +166,18 @@ void Follower::leave_loop(const Loop& around) {
 // An unknown number of iterations runs, perhaps none: follows the body once.
 auto Follower::follow_unknown_loop(const Stmt& body) -> bool {
   Loop around = enter_loop();
+  bool done = branch(body);
+  leave_loop(around);
+  return done;
+}
+
+// Statements that may run.
+auto Follower::branch(const Stmt& body) -> bool {
+  size_t region = begin_region();
   ++undecided_;
   bool done = follow(body);
   --undecided_;
-  leave_loop(around);
+  end_region(region);
   return done;
 }
 
@@ -177,19 +186,17 @@ auto Follower::branches(const std::optional<int64_t>& condition, const Stmt& yes
     if (*condition != 0) { return follow(yes); }
     return !no || follow(no);
   }
-  if (!no) {
-    ++undecided_;
-    bool done = follow(yes);
-    --undecided_;
-    return done;
-  }
+  if (!no) { return branch(yes); }
   // An element that both branches store is stored for certain.
   std::vector<Stored> first, second;
+  size_t region = begin_region();
   open_.push_back(&first);
   bool done = follow(yes);
+  end_region(region);
   open_.back() = &second;
   done = done && follow(no);
   open_.pop_back();
+  end_region(region);
   if (!done) { return false; }
   for (const Stored& one : first) {
     bool is_both = std::any_of(second.begin(), second.end(), [&](const Stored& other) { return other.buffer == one.buffer && other.at == one.at; });
@@ -233,6 +240,47 @@ void Follower::look(const Expr& e) {
   visit_children(e, [&](const Expr& child) { look(child); });
 }
 
+// False: no copy of memory.
+auto Follower::copy(const Expr& value) -> bool {
+  const auto* call = value.as<Call>();
+  if (!call || call->args.size() != 4 || external(external_name(*call)).kind != ExternalKind::Memory) { return false; }
+  look(call->args[3]);
+  auto bytes = evaluate_integer(call->args[3], values);
+  if (external_name(*call) == "memset") { look(call->args[2]); } else { elements_behind(call->args[2], bytes, false); }
+  elements_behind(call->args[1], bytes, true);
+  return true;
+}
+
+void Follower::elements_behind(const Expr& pointer, std::optional<int64_t> bytes, bool is_store) {
+  static const Name address_of("address_of");
+  const auto* address = pointer.as<Call>();
+  const auto* first = address && address->op == address_of && address->args.size() == 1 ? address->args[0].as<BufferLoad>() : nullptr;
+  if (!first) { return look(pointer); }
+  const BufferNode& buffer = *first->buffer;
+  auto size = bytes_of_element(buffer);
+  auto row = buffer.shape.empty() ? std::optional<int64_t>(1) : as_int(buffer.shape[buffer.shape.size() - 1]);
+  bool is_known = bytes && size && row && buffer.strides.empty() && *bytes % *size == 0;
+  Element at;
+  for (const Expr& index : first->indices) {
+    look(index);
+    auto number = evaluate_integer(index, values);
+    is_known = is_known && number;
+    at.push_back(number.value_or(0));
+  }
+  const int64_t count = is_known ? *bytes / *size : 0;
+  // Elements behind the end of a row are in the next one.
+  if (!is_known || (at.empty() ? 0 : at.back()) > *row - count) { return somewhere(first->buffer, is_store); }
+  indices = &first->indices;
+  for (int64_t i = 0; i < count; ++i) {
+    if (steps_left <= 0) {
+      steps_left = -1;
+      return;
+    }
+    access(first->buffer, at, is_store, true);
+    if (!at.empty()) { ++at.back(); }
+  }
+}
+
 void Follower::somewhere(const Buffer& buffer, bool is_store) {
   if (auto view = views_.find(buffer.get()); view != views_.end()) { return somewhere(Buffer(view->second.source), is_store); }
   if (is_store) { store_somewhere(buffer); } else { load_somewhere(buffer); }
@@ -264,6 +312,7 @@ void Follower::access(const Buffer& buffer, const Element& at, bool is_store, bo
     open_.back()->push_back({buffer, at});
     is_certain = false;
   }
+  is_whole = certain;
   store(buffer, at, is_certain);
 }
 

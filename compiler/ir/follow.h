@@ -4,6 +4,8 @@
 //
 // A jump (`break`, `continue`, a return) that certainly runs skips the statements behind it. Behind a jump that may run, no store is certain until the end
 // of its loop.
+//
+// `memcpy`, `memmove` and `memset` behind the address of an element load and store the elements there.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +41,12 @@ class Follower {
   virtual void store_somewhere(const Buffer&) {}
   /// Called when the program passes the pointer to other code.
   virtual void hand_out(const VarNode* /*data*/) {}
+  /// Around statements that run together or not at all: the branch of an undecided condition, the rest of an iteration behind a jump. `end` gets what `begin`
+  /// returned, and closes the regions inside too.
+  virtual auto begin_region() -> size_t { return 0; }
+  virtual void end_region(size_t /*begin*/) {}
+  /// False if the store that is reported may leave the element as it is, even where it is reached: it has a mask.
+  bool is_whole = true;
   /// Called before the statement is followed; returns false to skip it.
   virtual auto enter(const Stmt&) -> bool { return true; }
   /// The indices of the access that is reported, as expressions; null: the access is reported again behind both branches of a condition.
@@ -50,15 +58,18 @@ class Follower {
   enum class Jump : uint8_t { None, Continue, Break, Return };
   auto step(const Stmt& stmt) -> bool;
   void jump(Jump kind);
-  struct Loop { int breaks, continues; };
+  struct Loop { int breaks, continues; size_t region; };
   auto enter_loop() -> Loop;
   /// Called after an iteration: a `continue` ends here. Returns false if the loop is left.
-  auto goes_on() -> bool;
+  auto goes_on(const Loop& loop) -> bool;
   void leave_loop(const Loop& around);
   auto follow_unknown_loop(const Stmt& body) -> bool;
   auto step(const Block& block) -> bool;
+  auto branch(const Stmt& body) -> bool;
   auto branches(const std::optional<int64_t>& condition, const Stmt& yes, const Stmt& no) -> bool;
   void look(const Expr& e);
+  auto copy(const Expr& call) -> bool;
+  void elements_behind(const Expr& pointer, std::optional<int64_t> bytes, bool is_store);
   void access(const Buffer& buffer, const Array<Expr>& written, bool is_store, bool certain);
   void access(const Buffer& buffer, const Element& at, bool is_store, bool certain);
   void somewhere(const Buffer& buffer, bool is_store);

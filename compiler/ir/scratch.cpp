@@ -2,9 +2,11 @@
 #include "ir/scratch.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <vector>
 
+#include "ir/element_bytes.h"
 #include "ir/equal.h"
 #include "ir/follow.h"
 #include "ir/ops.h"
@@ -13,56 +15,102 @@
 namespace loopsmith {
 namespace {
 
-// Follows one iteration, and checks that each loaded element was stored before.
-class Iteration : public Follower {
+// The elements of one piece of memory, with the same number for the same place in all buffers on it.
+class Places {
  public:
-  Iteration(const VarNode* data, int64_t steps) : data_(data) { steps_left = steps; }
-  [[nodiscard]] auto is_proved(const Stmt& body) -> bool { return follow(body) && is_fine_; }
-  std::set<Element> stored;
-
- protected:
-  void load(const Buffer& buffer, const Element& at) override { is_fine_ = is_fine_ && (!is_it(buffer) || stored.contains(at)); }
-  void load_somewhere(const Buffer& buffer) override { is_fine_ = is_fine_ && !is_it(buffer); }
-  void store(const Buffer& buffer, const Element& at, bool certain) override {
-    if (!is_it(buffer)) { return; }
-    if (certain) { stored.insert(at); }
+  using Element = Follower::Element;
+  Places(const Stmt& body, const VarNode* data, const std::vector<const VarNode*>& names) : pointers_(names) {
+    pointers_.push_back(data);
+    post_order(
+        body,
+        [&](const Stmt& s) {
+          if (const auto* store = s.as<BufferStore>()) { know(store->buffer); }
+          if (const auto* block = s.as<Block>()) { for (const MatchBufferRegion& m : block->match_buffers) { know(m.source.buffer); } }
+        },
+        [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { know(load->buffer); } });
+    for (const BufferNode* buffer : buffers_) { unit_ = std::gcd(unit_, bytes_of_element(*buffer).value_or(1)); }
   }
-  void store_somewhere(const Buffer& buffer) override { is_fine_ = is_fine_ && !is_it(buffer); }
-  void hand_out(const VarNode* data) override { is_fine_ = is_fine_ && data != data_; }
+  [[nodiscard]] auto contains(const VarNode* data) const -> bool { return std::find(pointers_.begin(), pointers_.end(), data) != pointers_.end(); }
+  [[nodiscard]] auto contains(const Buffer& buffer) const -> bool { return contains(buffer->data.get()); }
+  /// The places of an element. Empty: they are not known.
+  [[nodiscard]] auto of(const Buffer& buffer, const Element& at) const -> std::vector<Element> {
+    if (buffers_.size() == 1) { return {at}; }
+    auto byte = first_byte(*buffer, at);
+    if (!byte) { return {}; }
+    std::vector<Element> out;
+    for (int64_t end = *byte + *bytes_of_element(*buffer); *byte < end; *byte += unit_) { out.push_back({*byte / unit_}); }
+    return out;
+  }
 
  private:
-  // Another buffer on the same memory numbers its elements in another way.
-  auto is_it(const Buffer& buffer) -> bool {
-    if (buffer->data.get() != data_) { return false; }
-    if (!buffer_) { buffer_ = buffer.get(); }
-    is_fine_ = is_fine_ && buffer_ == buffer.get();
-    return true;
+  void know(const Buffer& buffer) {
+    if (contains(buffer) && std::find(buffers_.begin(), buffers_.end(), buffer.get()) == buffers_.end()) { buffers_.push_back(buffer.get()); }
   }
-  const VarNode* data_;
-  const BufferNode* buffer_ = nullptr;
+  std::vector<const VarNode*> pointers_;
+  std::vector<const BufferNode*> buffers_;
+  int64_t unit_ = 0;                         // bytes
+};
+
+// Follows one iteration, and checks that each loaded element was stored before: for certain, or where the load runs only if the store has run.
+class Iteration : public Follower {
+ public:
+  Iteration(const Places& places, int64_t steps) : places_(places) { steps_left = steps; }
+  [[nodiscard]] auto is_proved(const Stmt& body) -> bool { return follow(body) && is_fine_; }
+  std::set<Element> touched;                 // places of stores
+
+ protected:
+  void load(const Buffer& buffer, const Element& at) override {
+    for (const Element& place : known(buffer, at)) { is_fine_ = is_fine_ && stored_.contains(place); }
+  }
+  void load_somewhere(const Buffer& buffer) override { is_fine_ = is_fine_ && !places_.contains(buffer); }
+  void store(const Buffer& buffer, const Element& at, bool certain) override {
+    for (const Element& place : known(buffer, at)) {
+      touched.insert(place);
+      if (is_whole && stored_.insert(place).second && !certain) { in_region_.push_back(place); }
+    }
+  }
+  // Stores in a region hold for the loads behind them in it.
+  auto begin_region() -> size_t override { return in_region_.size(); }
+  void end_region(size_t begin) override {
+    for (; in_region_.size() > begin; in_region_.pop_back()) { stored_.erase(in_region_.back()); }
+  }
+  void store_somewhere(const Buffer& buffer) override { is_fine_ = is_fine_ && !places_.contains(buffer); }
+  void hand_out(const VarNode* data) override { is_fine_ = is_fine_ && !places_.contains(data); }
+
+ private:
+  // Empty for other memory.
+  auto known(const Buffer& buffer, const Element& at) -> std::vector<Element> {
+    if (!is_fine_ || !places_.contains(buffer)) { return {}; }
+    std::vector<Element> out = places_.of(buffer, at);
+    is_fine_ = !out.empty();
+    return out;
+  }
+  const Places& places_;
+  std::set<Element> stored_;
+  std::vector<Element> in_region_;           // stored there, and not before
   bool is_fine_ = true;
 };
 
 // Finds for each load a store with the same indices that certainly runs before it in the iteration.
 class Dominated : public Visitor {
  public:
-  explicit Dominated(const VarNode* data, const VarNode* loop) : data_(data), loop_(loop) {}
+  Dominated(const Places& places, const VarNode* loop) : places_(places), loop_(loop) {}
   using Visitor::on;
   using Visitor::visit;
   bool is_fine = true;
   bool is_shared = true;
 
-  void on(const VarNode& n) override { is_fine = is_fine && &n != data_; }
+  void on(const VarNode& n) override { is_fine = is_fine && !places_.contains(&n); }
   void on(const BufferLoad& n) override {
     Visitor::on(n);
-    if (n.buffer->data.get() != data_) { return; }
+    if (!places_.contains(n.buffer)) { return; }
     is_fine = is_fine && !n.predicate && std::any_of(stored_.begin(), stored_.end(), [&](const BufferStore* s) {
       return s->buffer == n.buffer && std::equal(s->indices.begin(), s->indices.end(), n.indices.begin(), n.indices.end(), [](const Expr& a, const Expr& b) { return structural_equal(a, b); });
     });
   }
   void on(const BufferStore& n) override {
     Visitor::on(n);
-    if (n.buffer->data.get() != data_ || n.predicate) { return; }
+    if (!places_.contains(n.buffer) || n.predicate) { return; }
     bool loads = false;
     for (const Expr& index : n.indices) {
       // Each iteration has a separate element.
@@ -91,33 +139,34 @@ class Dominated : public Visitor {
     f();
     stored_.resize(before);
   }
-  const VarNode* data_;
+  const Places& places_;
   const VarNode* loop_;
   std::vector<const BufferStore*> stored_;
 };
 
 }  // namespace
 
-auto scratch_use(const For& loop, const VarNode* data) -> ScratchUse {
+auto scratch_use(const For& loop, const VarNode* data, const std::vector<const VarNode*>& names) -> ScratchUse {
   constexpr int64_t most_steps = 1 << 16;
   // With an unknown loop variable, the elements that are still known are the same in every iteration.
-  Iteration any(data, most_steps);
-  if (any.is_proved(loop.body)) { return {true, !any.stored.empty()}; }
+  Places places(loop.body, data, names);
+  Iteration any(places, most_steps);
+  if (any.is_proved(loop.body)) { return {true, !any.touched.empty()}; }
   auto min = as_int(loop.min), extent = as_int(loop.extent);
   if (min && extent && *extent <= 256) {
     std::set<Follower::Element> all;
     bool is_proved = true, is_shared = false;
     int64_t steps = most_steps;
     for (int64_t i = *min; i < *min + *extent && is_proved; ++i) {
-      Iteration one(data, steps);
+      Iteration one(places, steps);
       one.values.emplace_back(loop.var.get(), i);
       is_proved = one.is_proved(loop.body);
       steps = one.steps_left;
-      for (const auto& at : one.stored) { is_shared = !all.insert(at).second || is_shared; }
+      for (const auto& at : one.touched) { is_shared = !all.insert(at).second || is_shared; }
     }
     if (is_proved) { return {true, is_shared}; }
   }
-  Dominated dominated(data, loop.var.get());
+  Dominated dominated(places, loop.var.get());
   dominated.visit(loop.body);
   return {dominated.is_fine, dominated.is_shared};
 }

@@ -2,9 +2,11 @@
 #include "transform/private_scratch.h"
 
 #include <functional>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/ops.h"
+#include "ir/other_data.h"
 #include "ir/scratch.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
@@ -53,6 +55,26 @@ class Sink : public Mutator {
   std::function<Stmt(Stmt)> around_;
 };
 
+// Gives allocated memory one name: buffers on `p`, after `p = x`, are on `x`.
+class OneName : public OtherData {
+ public:
+  using OtherData::on;
+  auto on(const Allocate& n) -> Stmt override {
+    allocated_.insert(n.data.get());
+    return OtherData::on(n);
+  }
+  auto on(const LetStmt& n) -> Stmt override {
+    Expr value = mutate(n.value);
+    const auto* data = value.as<VarNode>();
+    if (!data || !allocated_.contains(data)) { return OtherData::on(n); }
+    instead[n.var.get()] = Var(data);
+    return mutate(n.body);
+  }
+
+ private:
+  std::unordered_set<const VarNode*> allocated_;
+};
+
 class PrivateScratch : public Mutator {
  public:
   using Mutator::on;
@@ -74,7 +96,7 @@ class PrivateScratch : public Mutator {
 }  // namespace
 
 auto private_scratch(const IRModule& module, const LowerContext&) -> Result<IRModule> {
-  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, PrivateScratch().mutate(func->body)); });
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, PrivateScratch().mutate(OneName().mutate(func->body))); });
 }
 
 }  // namespace loopsmith::transform

@@ -7,7 +7,7 @@
 //
 // Needs   blocks are lowered.
 // Gives   separate memory for each iteration of a parallel, vectorized or thread-bound loop, for memory that the iterations would otherwise share
-//         and that each fills before it reads.
+//         and that each fills before it reads. No variable is a second name of allocated memory (`p = x.data`).
 // Keeps   values. Memory with values that are kept across iterations does not move: its iterations race, which `loopsmith check` reports.
 // Place   behind lower_opaque_block. Before that, plan_buffer_location moves the buffers between blocks, since blocks declare their accesses.
 #pragma once
