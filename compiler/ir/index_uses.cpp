@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ir/equal.h"
 #include "ir/ops.h"
@@ -113,30 +114,34 @@ class Finder : public Visitor {
 
   void access(const Buffer& buffer, const Array<Expr>& indices) {
     for (size_t d = 0; d < indices.size() && d < buffer->shape.size(); ++d) {
-      std::vector<size_t> involved;
-      involve(indices[d], involved, 0);
+      std::vector<size_t> involved = parameters_behind(indices[d]);
       if (!involved.empty()) { add_use(bounds(indices[d], 0), buffer->shape[d], involved); }
     }
   }
 
-  /// The parameters whose elements an index depends on.
-  void involve(const Expr& e, std::vector<size_t>& out, int depth) {
-    if (depth > most_steps) { return; }
-    post_order(e, [&](const Expr& sub) {
-      if (const auto* load = sub.as<BufferLoad>()) {
-        if (auto found = indices_.find(load->buffer->data.get()); found != indices_.end()) { out.push_back(found->second); }
-        else if (auto stored = stores_.find(load->buffer->data.get()); stored != stores_.end()) {
-          for (const Expr& value : stored->second) { involve(value, out, depth + 1); }
-        }
-      }
-      const auto* v = sub.as<VarNode>();
-      if (v == nullptr) { return; }
-      if (auto value = values_.find(v); value != values_.end()) { involve(value->second, out, depth + 1); }
+  /// The parameters whose elements an index depends on. Each variable and buffer is followed once: a buffer may be stored from its own elements.
+  auto parameters_behind(const Expr& index) -> std::vector<size_t> {
+    std::vector<size_t> out;
+    std::vector<Expr> left = {index};
+    std::unordered_set<const VarNode*> followed;
+    auto look = [&](const Expr& sub) {
+      const auto* load = sub.as<BufferLoad>();
+      const auto* v = load ? load->buffer->data.get() : sub.as<VarNode>();
+      if (v == nullptr || !followed.insert(v).second) { return; }
+      if (auto found = indices_.find(v); load && found != indices_.end()) { out.push_back(found->second); }
+      else if (auto stored = stores_.find(v); load && stored != stores_.end()) { left.insert(left.end(), stored->second.begin(), stored->second.end()); }
+      if (auto value = values_.find(v); value != values_.end()) { left.push_back(value->second); }
       if (auto loop = loops_.find(v); loop != loops_.end()) {
-        involve(loop->second->min, out, depth + 1);
-        involve(loop->second->extent, out, depth + 1);
+        left.push_back(loop->second->min);
+        left.push_back(loop->second->extent);
       }
-    });
+    };
+    while (!left.empty()) {
+      Expr next = std::move(left.back());
+      left.pop_back();
+      post_order(next, look);
+    }
+    return out;
   }
 
   void add_use(const MaybeBounds& between, const Expr& extent, const std::vector<size_t>& involved) {
