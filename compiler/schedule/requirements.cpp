@@ -75,10 +75,36 @@ auto require_no_conflict(const Context& cx, const FuncState& func, const Place& 
 
 }  // namespace
 
+namespace {
+
+// The memory that the block accesses (that it writes) has no second buffer: accesses of other blocks through that one would seem independent.
+auto require_one_buffer(const Context& cx, const FuncState& func, const Place& block, bool writes_only) -> Status {
+  const auto& second = func.outside_blocks().second_buffers;
+  if (second.empty()) { return ok(); }
+  for (const Array<BufferRegion>* regions : {&block.block()->writes, &block.block()->reads}) {
+    if (writes_only && regions == &block.block()->reads) { break; }
+    for (const BufferRegion& region : *regions) {
+      auto found = second.find(region.buffer->data.get());
+      if (found == second.end()) { continue; }
+      return note_block(cx.error(Code::ControlFlow).arg("name", block.name().view()).arg("reason", because(Why::IsView).arg("buffer", found->second->name.view()).text()), block)
+          .remedy("access the memory through one buffer");
+    }
+  }
+  return ok();
+}
+
+}  // namespace
+
 auto require_nothing_between(const Context& cx, const PlaceArg& at) -> Status {
   std::string_view name = cx.primitive.name;
   const OutsideBlocks& outside = at.func->outside_blocks();
-  if (outside.empty() || cx.primitive.is_pure || is_one_of(moves_nothing, name)) { return ok(); }
+  if (outside.empty() || cx.primitive.is_pure) { return ok(); }
+  if (at->is_block()) {
+    if (!is_one_of(moves_nothing, name) || name == "set_scope") { LOOPSMITH_CHECK(require_one_buffer(cx, *at.func, *at, name == "set_scope")); }
+  } else if (!is_one_of(moves_nothing, name) && !is_one_of(keeps_order, name)) {
+    for (const Place* block : at.func->child_blocks(*at)) { LOOPSMITH_CHECK(require_one_buffer(cx, *at.func, *block, false)); }
+  }
+  if (is_one_of(moves_nothing, name)) { return ok(); }
   if (auto skipped = outside.skipped.find(at->id); skipped != outside.skipped.end() && !FAULT(jump_ignored)) {
     Diagnostic d = cx.error(Code::ControlFlow).arg("name", at->name().view()).arg("reason", skipped->second);
     return (at->is_block() ? note_block(std::move(d), *at) : note_loop(std::move(d), *at)).note(outside.jump_at.at(at->id), "it stands here");

@@ -18,7 +18,7 @@ namespace loopsmith::schedule {
 
 /// For an argument of the call. No jump skips the loop or block, and no `while` loop repeats it; no jump leaves a loop below a loop. A block touches no
 /// buffer that a plain statement of its scope touches, if one of the two writes it. A loop contains no such statement, unless the primitive keeps the
-/// order of its statements.
+/// order of its statements. No written memory that a block accesses has a second buffer.
 [[nodiscard]] auto require_nothing_between(const Context& cx, const PlaceArg& at) -> Status;
 /// All statements with an effect below the loop belong to blocks. With `no_loads`, so do all loads.
 [[nodiscard]] auto require_blocks_only(const Context& cx, const PlaceArg& loop, bool no_loads = false) -> Status;

@@ -1,6 +1,7 @@
 // Statements between blocks: see outside_blocks.h.
 #include "schedule/facts/outside_blocks.h"
 
+#include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@ class Find {
 
   void run(const PrimFunc& func) {
     statement(func->body, true);
+    find_second_buffers();
     if (!early_return_) { return; }
     for (NodeId id : all_) {
       out.skipped.emplace(id, because(Why::ReturnsEarly).text());
@@ -72,7 +74,11 @@ class Find {
         break;
       default: break;
     }
-    if (const auto* store = s.as<BufferStore>(); store && !scopes_.empty()) { scopes_.back().touched.writes.insert(store->buffer->data.get()); }
+    if (const auto* store = s.as<BufferStore>()) {
+      use(store->buffer, true);
+      if (!scopes_.empty()) { scopes_.back().touched.writes.insert(store->buffer->data.get()); }
+    }
+    if (const auto* let = s.as<LetStmt>()) { if (const auto* data = let->value.as<VarNode>()) { names_.emplace(let->var.get(), memory(data)); } }
     visit_children(s, [&](const Expr& e) { expression(e); }, [&](const Stmt& inner) { statement(inner, is_last); });
   }
 
@@ -135,12 +141,31 @@ class Find {
   void effect() {
     if (!scopes_.empty()) { add_loops(scopes_.back().loops_with_statements); }
   }
+  // ---- several buffers on one memory
+  struct Memory { Buffer first, second; bool is_written = false; };
+  auto memory(const VarNode* data) const -> const VarNode* {
+    auto found = names_.find(data);
+    return found == names_.end() ? data : found->second;
+  }
+  void use(const Buffer& buffer, bool is_written) {
+    Memory& m = memories_[memory(buffer->data.get())];
+    m.is_written = m.is_written || is_written;
+    if (!m.first) { m.first = buffer; } else if (!m.second && !(buffer == m.first)) { m.second = buffer; }
+  }
+  void find_second_buffers() {
+    for (const auto& [data, m] : memories_) { if (m.second && m.is_written) { out.second_buffers.emplace(data, m.second); } }
+    for (const auto& [name, data] : names_) {
+      if (auto found = out.second_buffers.find(data); found != out.second_buffers.end()) { out.second_buffers.emplace(name, found->second); }
+    }
+  }
+
   void expression(const Expr& e) {
     if (scopes_.empty()) { return; }
     OutsideBlocks::Touched& touched = scopes_.back().touched;
     bool loads = false;
     post_order(e, [&](const Expr& x) {
       if (const auto* load = x.as<BufferLoad>()) {
+        use(load->buffer, false);
         touched.reads.insert(load->buffer->data.get());
         loads = true;
       }
@@ -157,6 +182,8 @@ class Find {
   std::vector<Scope> scopes_;
   std::vector<NodeId> all_;                    // loops and blocks in the order of the text
   const StmtNode* early_return_ = nullptr;
+  std::unordered_map<const VarNode*, Memory> memories_;
+  std::unordered_map<const VarNode*, const VarNode*> names_;   // from another name of a pointer, as in `p = A.data`, to the memory
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Statements between blocks that affect them: jumps (`break`, `continue`, returns), `while` loops, and plain statements (stores, calls, conditions).
-// Blocks declare their accesses, and dependences between blocks follow from the declarations. These statements declare nothing.
+// Blocks declare their accesses, and dependences between blocks follow from the declarations. These statements declare nothing. Neither do declarations say
+// that two buffers are on the same memory: `V = T.decl_buffer((8,), data=A.data)`.
 //
 // FuncState keeps the answer; `require_nothing_between` (requirements.h) uses it to check every argument of every primitive.
 #pragma once
@@ -24,7 +25,10 @@ struct OutsideBlocks {
   struct Touched { std::unordered_set<const VarNode*> reads, writes; };
   std::unordered_map<NodeId, Touched> touched;
 
-  [[nodiscard]] auto empty() const -> bool { return skipped.empty() && loops_with_statements.empty() && loops_with_loads.empty() && touched.empty(); }
+  /// The data of buffers on memory that is stored to and that several buffers are on, other than views of blocks; with one other buffer each.
+  std::unordered_map<const VarNode*, Buffer> second_buffers;
+
+  [[nodiscard]] auto empty() const -> bool { return second_buffers.empty() && skipped.empty() && loops_with_statements.empty() && loops_with_loads.empty() && touched.empty(); }
 };
 [[nodiscard]] auto find_outside_blocks(const PrimFunc& func) -> OutsideBlocks;
 

@@ -69,6 +69,13 @@ class UseCounter : public Visitor {
   using Visitor::on;
   void on(const For& n) override { if (enter(&n)) { Visitor::on(n); leave(&n); } }
   void on(const VarNode& n) override { all.is_opaque |= &n == buffer_->data.get(); }
+  void on(const Call& n) override {
+    // A value has no address.
+    static const Name address_of("address_of");
+    const auto* place = n.op == address_of && !n.args.empty() ? n.args[0].as<BufferLoad>() : nullptr;
+    all.is_opaque |= place && place->buffer == buffer_;
+    Visitor::on(n);
+  }
   void on(const BufferLoad& n) override {
     if (n.buffer == buffer_) {
       ++all.loads;
