@@ -254,8 +254,12 @@ class Completer : public Mutator {
     return make<Block>(std::move(fields), node.origin, node.id);
   }
   auto on(const DeclBuffer& node) -> Stmt override {
-    buffers_.emplace(node.buffer->data.get(), node.buffer);
-    return Mutator::on(node);
+    // Regions of a block around name no buffer that is declared in it.
+    const VarNode* data = node.buffer->data.get();
+    const bool is_new = buffers_.emplace(data, node.buffer).second;
+    Stmt out = Mutator::on(node);
+    if (is_new) { buffers_.erase(data); }
+    return out;
   }
 
  private:

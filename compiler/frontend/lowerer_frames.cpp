@@ -282,6 +282,7 @@ auto Lowerer::close_block(BuildFrame& f, IrStmt body) -> IrStmt {
 void Lowerer::exit_frame() {
   BuildFrame f = std::move(frames_.back());
   frames_.pop_back();
+  const Origin loose = f.stmts.empty() ? Origin() : f.stmts[0].origin();
   IrStmt body = sequence_of(std::move(f.stmts), f.origin);
   static const Name default_var("v");
   static const Name default_buffer("buffer");
@@ -329,10 +330,25 @@ void Lowerer::exit_frame() {
       break;
     }
     case FrameKind::Thread: body = make<AttrStmt>(AttrStmt::Subject(f.thread), f.key, f.a, std::move(body), f.origin); break;
-    case FrameKind::Then: frames_.back().then_case = std::move(body); return;
-    case FrameKind::Else: frames_.back().else_case = std::move(body); return;
+    case FrameKind::Then:
+    case FrameKind::Else: {
+      IrStmt& branch = f.kind == FrameKind::Then ? frames_.back().then_case : frames_.back().else_case;
+      if (branch) {
+        evaluator_.report(error(Code::EnteredTwice, f.origin).arg("what", f.kind == FrameKind::Then ? "T.Then" : "T.Else")
+                              .remedy("put all statements of the branch below the first"));
+      }
+      branch = std::move(body);
+      return;
+    }
     case FrameKind::If:
-      if (!f.then_case) { return; }
+      if (loose.is_known()) {
+        evaluator_.report(error(Code::BadValue, loose).arg("reason", "a statement directly below `T.If` belongs to no branch")
+                              .remedy("move it below `with T.Then():` or `with T.Else():`"));
+      }
+      if (!f.then_case) {
+        evaluator_.report(error(Code::NeedsBody, f.origin).arg("what", "T.If").remedy("add `with T.Then():` to it, with the statements below"));
+        return;
+      }
       body = make<IfThenElse>(f.a, f.then_case, f.else_case, f.origin);
       break;
     case FrameKind::Function: case FrameKind::Scope: break;

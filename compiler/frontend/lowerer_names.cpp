@@ -269,7 +269,17 @@ void Lowerer::bind(const syntax::Expr& target, const Argument& value, Binding ho
     }
     return;
   }
+  if (const auto* subscript = target.as<SubscriptExpr>()) {
+    for (ExprPtr index : subscript->indices) {
+      const auto* constant = index->as<ConstantExpr>();
+      if (!constant || constant->value != syntax::ConstantValue::Ellipsis) { continue; }
+      evaluator_.report(error(Code::WrongType, index->origin()).arg("expected", "an index").arg("found", "`...`").remedy("store the elements in a loop"));
+      return;
+    }
+  }
+  const bool was_opaque = evaluator_.opaque_at.is_known();
   (void)evaluator_.assign(target, value, scope);
+  is_opaque_ |= !was_opaque && evaluator_.opaque_at.is_known();
 }
 
 auto Lowerer::store_together(const AssignStmt& s, const Argument& value, const eval::ScopeRef& scope) -> bool {

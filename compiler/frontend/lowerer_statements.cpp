@@ -1,7 +1,10 @@
 // Statements of programs, one function per kind of statement. Assignments to names are in lowerer_names.cpp.
 #include "frontend/lowerer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "frontend/thread_level.h"
@@ -107,7 +110,8 @@ void Lowerer::on_expr(const ExprStmt& s, const eval::ScopeRef& scope) {
   is_opaque_ |= v.is_opaque();
   if (v.is_unknown() || v.is_none() || v.string() || v.as<ThreadWord>()) { return; }
   if (const auto* f = v.as<FrameObject>()) {
-    if (f->frame.kind == FrameKind::Block || f->frame.kind == FrameKind::Loop || f->frame.kind == FrameKind::Init) {
+    if (f->frame.kind == FrameKind::Block || f->frame.kind == FrameKind::Loop || f->frame.kind == FrameKind::Init ||
+        f->frame.kind == FrameKind::If) {
       evaluator_.report(needs_body(*f, value.where));
       return;
     }
@@ -138,7 +142,9 @@ auto Lowerer::loop_items(const Argument& iterable, const ForStmt& s, const eval:
       return false;
     }
     auto narrow = [](int64_t x) { return x >= std::numeric_limits<int32_t>::min() && x <= std::numeric_limits<int32_t>::max(); };
-    DataType t = DataType::int_(narrow(range->start) && narrow(range->stop) ? 32 : 64);
+    int64_t distance = 0;
+    const bool is_narrow = narrow(range->start) && narrow(range->stop) && !__builtin_sub_overflow(range->stop, range->start, &distance) && narrow(distance);
+    DataType t = DataType::int_(is_narrow ? 32 : 64);
     BuildFrame f;
     f.kind = FrameKind::Loop;
     LoopSpec loop;
@@ -369,6 +375,23 @@ void Lowerer::on_return(const ReturnStmt& s, const eval::ScopeRef& scope) {
   }
 }
 
+namespace {
+
+// False: an error was reported. A literal of reals in a buffer of integers must be one of its values.
+auto real_fits(Evaluator& evaluator, double value, DataType type, Origin where) -> bool {
+  DataType t = type.element();
+  if (!t.is_integral() || t.is_bool()) { return true; }
+  const double low = t.is_uint() ? 0 : -std::ldexp(1, t.bits - 1), end = std::ldexp(1, t.is_uint() ? t.bits : t.bits - 1);
+  const bool is_whole = value == std::floor(value);
+  if (is_whole && value >= low && value < end) { return true; }
+  evaluator.report(error(Code::NumberDoesNotFit, where).arg("value", fmt::format("{}", value)).arg("type", t.str()).arg("low", fmt::format("{:.0f}", low))
+                       .arg("high", std::to_string(UINT64_MAX >> (64 - (t.is_uint() ? t.bits : t.bits - 1))))
+                       .remedy(is_whole ? "write a number that fits, or use another type" : "write a whole number, or store to a buffer of reals"));
+  return false;
+}
+
+}  // namespace
+
 void Lowerer::store(const Buffer& buffer, const std::vector<Argument>& indices, const Argument& value, Origin where) {
   std::vector<IrExpr> at;
   bool good = to_indices(evaluator_, buffer, indices, where, at);
@@ -377,6 +400,7 @@ void Lowerer::store(const Buffer& buffer, const std::vector<Argument>& indices, 
     wanted.lanes = static_cast<uint16_t>(wanted.lanes * at.back().dtype().lanes);
     wanted.scalable = at.back().dtype().scalable || wanted.scalable;
   }
+  if (value.value.is_float() && !real_fits(evaluator_, value.value.float_value(), buffer->dtype, value.where)) { return; }
   IrExpr e = to_expr_like(evaluator_, value, buffer->dtype);
   if (!e || !good || !is_within_limits(evaluator_, e, value.where)) { return; }
   for (const IrExpr& index : at) {

@@ -1,4 +1,6 @@
 // Operators on the values of programs: arithmetic, comparisons, `and`, `or`, `not` and choices. Matches types as TVM does.
+#include <fmt/format.h>
+
 #include "eval/wide_int.h"
 #include "frontend/lowerer.h"
 #include "frontend/objects.h"
@@ -63,8 +65,19 @@ auto make_binary(Evaluator& evaluator, BinaryOp op, Expr a, Origin a_at, Expr b,
     case BinaryOp::BitAnd: { static const Name n("bitwise_and"); return call(n.str().c_str()); }
     case BinaryOp::BitOr: return call("bitwise_or");
     case BinaryOp::BitXor: return call("bitwise_xor");
-    case BinaryOp::ShiftLeft: return call("shift_left");
-    case BinaryOp::ShiftRight: return call("shift_right");
+    case BinaryOp::ShiftLeft:
+    case BinaryOp::ShiftRight: {
+      const Expr* count = &b;
+      if (const auto* same = b.as<Broadcast>()) { count = &same->value; }
+      auto bits = as_int(*count);
+      if (bits && t.is_integral() && (*bits < 0 || *bits >= t.bits)) {
+        evaluator.report(*bits < 0 ? error(Code::NegativeShift, b_at).arg("count", *bits).remedy("shift the other way: `<<` and `>>` are each other's opposite")
+                                   : error(Code::BadValue, b_at).arg("reason", fmt::format("cannot shift `{}` by {}: it has {} bits", t.str(), *bits, t.bits))
+                                         .remedy("shift by less, or widen the value first: `T.Cast(\"int64\", ...)`"));
+        return {};
+      }
+      return call(op == BinaryOp::ShiftLeft ? "shift_left" : "shift_right");
+    }
     case BinaryOp::Pow: case BinaryOp::MatMul: break;
   }
   Diagnostic wrong = error(Code::BadOperands, where).arg("op", symbol(op)).arg("left", scalar_text(t)).arg("right", scalar_text(t));

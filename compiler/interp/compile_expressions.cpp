@@ -372,6 +372,11 @@ auto Compiler::call(const Call& n) -> Code {
 
 // A function of numbers or a machine instruction, by its name; none: unknown.
 auto Compiler::function_call(Name name, std::vector<Code> args, DataType t) -> std::optional<Code> {
+  static const Name ldexp("ldexp");
+  if (name == ldexp && args.size() == 2 && args[0].f && args[1].i) {
+    const DataType real = DataType::float_(64);
+    args[1] = Code{nullptr, make_real<IntToReal>(args[1].i, args[1].type.element(), real), real};
+  }
   bool all_real = std::all_of(args.begin(), args.end(), [](const Code& c) { return c.f != nullptr; });
   bool all_int = std::all_of(args.begin(), args.end(), [](const Code& c) { return c.i != nullptr; });
   if (!args.empty() && all_real && args.size() <= 4) {

@@ -271,6 +271,39 @@ auto fits_region(Evaluator& e, const BufferNode& view, const BufferRegion& regio
   return true;
 }
 
+// True when the view reads its source as it is: same type of elements, same scope, same layout. False: an error was reported.
+auto shares_memory_of(Evaluator& e, const BufferNode& view, const BufferRegion& region, const BoundArguments& b) -> bool {
+  const BufferNode& source = *region.buffer;
+  auto differs = [&](size_t argument, const std::string& expected, const std::string& found, const std::string& remedy) {
+    const bool has_place = is_given(b, argument);
+    Diagnostic d = error(Code::WrongType, b.values[has_place ? argument : 0].where).arg("expected", expected).arg("found", found).remedy(remedy);
+    if (has_place) { (void)std::move(d).note(b.values[0].where, "the region is here"); }
+    e.report(std::move(d));
+    return false;
+  };
+  const std::string name = "`" + source.name.str() + "`";
+  if (!(view.dtype == source.dtype)) {
+    return differs(2, fmt::format("the type of {}, `{}`", name, source.dtype.str()), fmt::format("`{}`", view.dtype.str()),
+                   fmt::format("write `dtype=\"{}\"`", source.dtype.str()));
+  }
+  if (!(view.scope() == source.scope())) {
+    return differs(6, fmt::format("the scope of {}, `{}`", name, source.scope().view()), fmt::format("`{}`", view.scope().view()),
+                   fmt::format("write `scope=\"{}\"`", source.scope().view()));
+  }
+  int64_t compact = 1;
+  const size_t count = source.shape.size();
+  for (size_t d = count, v = view.strides.size(); d-- > 0 && v-- > 0 && view.strides.size() == view.shape.size();) {
+    auto stride = source.strides.size() == count ? as_int(source.strides[d]) : std::optional(compact);
+    auto given = as_int(view.strides[v]), extent = as_int(source.shape[d]);
+    if (!stride) { break; }
+    if (given && *given != *stride && !is_one(view.shape[v])) {
+      return differs(4, fmt::format("the stride of dimension {} of {}, {}", d, name, *stride), std::to_string(*given), "leave `strides` out: the view takes those of its source");
+    }
+    if (!extent || __builtin_mul_overflow(compact, *extent, &compact)) { break; }
+  }
+  return true;
+}
+
 auto match_buffer(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = [] {
     std::vector<Parameter> out = buffer_parameters();
@@ -303,7 +336,7 @@ auto match_buffer(Evaluator& e, const Arguments& a) -> Value {
   if (!block && lowerer->is_in_unknown()) { return Value::error(); }
   if (!block) { return e.report(error(Code::OutsideBlock, a.callee).arg("what", "T.match_buffer of a region").remedy("move it directly below a `with T.block(...):`")); }
   Buffer buffer = declare(e, buffer_arguments(b, 1), a.call, &*region);
-  if (!buffer || !fits_region(e, *buffer, *region, b)) { return Value::error(); }
+  if (!buffer || !fits_region(e, *buffer, *region, b) || !shares_memory_of(e, *buffer, *region, b)) { return Value::error(); }
   block->match_buffers.push_back({buffer, *region});
   return make_object<BufferObject>(buffer);
 }

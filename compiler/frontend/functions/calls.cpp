@@ -213,11 +213,15 @@ class IntrinsicObject final : public eval::Object {
   auto result_type(Evaluator& e, const Arguments& a, std::optional<DataType> type, std::vector<Expr>& args) const -> std::optional<DataType> {
     switch (row.rule) {
       case Rule::First: case Rule::Last: return type;
-      case Rule::Same:
+      case Rule::Same: {
         // `T.ret()` returns nothing.
         if (args.empty()) { return DataType::void_(); }
+        // The exponent of `T.ldexp(x, 2)` is an integer.
+        static const Name ldexp("ldexp");
+        if (op == ldexp && args[1].dtype().is_integral()) { return args[0].dtype(); }
         if (args.size() == 2 && !(args[0].dtype() == args[1].dtype()) && !match_operands(e, row.name, args[0], a.all[0].where, args[1], a.all[1].where, a.call)) { return {}; }
         return args[0].dtype();
+      }
       case Rule::Arg1: return args.size() > 1 ? args[1].dtype() : args[0].dtype();
       case Rule::Int32: return DataType::int_(32);
       case Rule::UInt32: return DataType::uint(32);

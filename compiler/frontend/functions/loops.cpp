@@ -17,6 +17,13 @@ auto make_loop(Evaluator& e, ForKind kind, const Argument& start, const Argument
     Expr low = to_integer(e, start);
     Expr high = to_integer(e, *stop);
     if (!low || !high || !match_operands(e, "-", low, start.where, high, stop->where, where)) { return {}; }
+    // From -2^31 to 2^31 - 1: too many for the type of the ends.
+    int64_t distance = 0;
+    auto first = as_int(low), end = as_int(high);
+    if (first && end && low.dtype().bits < 64 && !__builtin_sub_overflow(*end, *first, &distance) && distance > *as_int(max_value(low.dtype()))) {
+      low = cast(DataType::int_(64), low);
+      high = cast(DataType::int_(64), high);
+    }
     loop.extent = difference(high, low);
     loop.min = std::move(low);
   } else {
@@ -26,6 +33,14 @@ auto make_loop(Evaluator& e, ForKind kind, const Argument& start, const Argument
   }
   loop.var = make<VarNode>(Name(), loop.extent.dtype());
   return loop;
+}
+
+// The number of steps in `extent`, rounded up. `(extent + step - 1) // step` may leave the type.
+auto step_count(const Expr& extent, const Expr& step) -> Expr {
+  const DataType t = extent.dtype();
+  auto distance = as_int(extent), each = as_int(step);
+  if (distance && each) { return int_imm(*distance <= 0 ? 0 : (*distance - 1) / *each + 1, t); }
+  return add(floordiv(simplified(sub(extent, one(t))), step), one(t));
 }
 
 // `range(a, b, s)`: a loop from 0 over the number of steps; its variable in the body is `a + i * s`.
@@ -40,7 +55,7 @@ auto add_step(Evaluator& e, LoopSpec& loop, const Argument& given) -> bool {
   step = cast(loop.extent.dtype(), step);
   loop.start = loop.min;
   loop.min = int_imm(0, loop.extent.dtype(), given.where);
-  loop.extent = simplified(floordiv(add(loop.extent, sub(step, one(step.dtype()))), step));
+  loop.extent = step_count(loop.extent, step);
   loop.step = std::move(step);
   return true;
 }
