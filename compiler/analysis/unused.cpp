@@ -225,9 +225,14 @@ class Names {
   void make_cell(const Expr& t) {
     if (Binding* b = known(t)) { b->is_cell = true; }
   }
-  auto is_stored(const Expr& t) -> bool {
+  /// True for an assignment that stores to memory, and binds no name. In TVM's main line, every later assignment to a variable does, except of
+  /// pointers.
+  auto is_stored(const Expr& t, const Expr& value) -> bool {
+    if (const auto* tuple = t.as<TupleExpr>()) { return std::all_of(tuple->elements.begin(), tuple->elements.end(), [&](ExprPtr e) { return is_stored(*e, value); }); }
+    static constexpr std::string_view pointers[] = {"ptr_to", "address_of", "access_ptr", "data"};
+    if (std::find(std::begin(pointers), std::end(pointers), last_name(&value)) != std::end(pointers)) { return false; }
     Binding* b = known(t);
-    if (!b || !b->is_cell) { return false; }
+    if (!b || !(b->is_cell || (options_.assigns_memory && b->what == "variable" && !b->is_meta))) { return false; }
     b->used = true;
     return true;
   }
@@ -324,7 +329,7 @@ class Names {
     // An outer block passes its iter vars to inner blocks: unused ones come from the primitive that made the block.
     if (what == "iter var" && has_blocks_) { what = {}; }
     for (ExprPtr t : a.targets) {
-      if (is_stored(*t)) { continue; }
+      if (is_stored(*t, *a.value)) { continue; }
       note_deeper(*t);
       const size_t noted = candidates_.size();
       target(*t, what, removable, is_alone);
@@ -339,7 +344,7 @@ class Names {
       case Kind::AugAssign: {
         const auto& a = static_cast<const AugAssignStmt&>(s);
         read(s);
-        if (a.target->kind != Kind::Name || is_stored(*a.target)) { return; }
+        if (a.target->kind != Kind::Name || is_stored(*a.target, *a.value)) { return; }
         note_deeper(*a.target);
         if (candidates_.empty() || !(candidates_.back().where == a.target->origin())) { return; }
         const size_t noted = candidates_.size();
