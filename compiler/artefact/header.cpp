@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "artefact/artefact.h"
 
@@ -74,15 +75,25 @@ auto describe(const codegen::Interface& interface, size_t index) -> std::string 
 }
 
 auto is_c_name(std::string_view name) -> bool {
+  // Keywords of C and C++, and names of the headers that the header of a library includes.
   static constexpr std::string_view taken[] = {
-      "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "constexpr", "continue", "default",
-      "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long",
-      "main", "namespace", "new", "not", "operator", "or", "private", "protected", "public", "register", "restrict", "return", "short", "signed", "sizeof",
-      "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void",
-      "volatile", "while", "xor"};
+      "alignas", "alignof", "and", "and_eq", "asm", "assert", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "class", "co_await",
+      "char16_t", "char32_t", "char8_t", "co_return", "co_yield", "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default",
+      "delete", "DLDataType", "DLDataTypeCode", "DLDevice", "DLDeviceType",
+      "DLManagedTensor", "DLManagedTensorVersioned", "DLPackVersion", "DLTensor", "do", "double", "dynamic_cast", "else", "enum", "EOF", "errno", "explicit", "export", "extern", "false", "float", "for", "friend", "goto",
+      "i386", "if", "inline", "int", "linux", "long", "loopsmith", "main", "max_align_t", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "NULL", "nullptr", "nullptr_t",
+      "offsetof", "operator", "or", "or_eq", "private", "protected", "ptrdiff_t", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short",
+      "signed", "size_t", "sizeof", "ssize_t", "static", "static_assert", "static_cast", "std", "struct", "switch", "template", "this", "thread_local", "throw", "true", "try",
+      "typedef", "typeid", "typename", "typeof", "typeof_unqual", "union", "unix", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq"};
   if (name.empty() || !is_letter(name.front())) { return false; }
   if (!std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); })) { return false; }
-  return std::find(std::begin(taken), std::end(taken), name) == std::end(taken) && !name.starts_with("__");
+  const bool is_reserved = name.size() > 1 && name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z'));
+  auto begins = [&](std::initializer_list<std::string_view> all) { return std::any_of(all.begin(), all.end(), [&](std::string_view one) { return name.starts_with(one); }); };
+  auto ends = [&](std::initializer_list<std::string_view> all) { return std::any_of(all.begin(), all.end(), [&](std::string_view one) { return name.ends_with(one); }); };
+  // Types and limits of <stdint.h>, DLPack's names, macros of generated code.
+  const bool is_of_header = (begins({"int", "uint"}) && ends({"_t"})) || begins({"kDL", "DLPACK_", "LS_"}) ||
+                            (begins({"INT", "UINT", "SIZE_", "PTRDIFF_", "WCHAR_", "WINT_", "SIG_ATOMIC_"}) && ends({"_MAX", "_MIN", "_C"}));
+  return std::find(std::begin(taken), std::end(taken), name) == std::end(taken) && !is_reserved && !is_of_header;
 }
 
 auto header(std::string_view library, const std::vector<Kernel>& kernels, bool packed) -> std::string {

@@ -2,10 +2,12 @@
 #include "driver/execution.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -37,10 +39,41 @@ auto is_number(const std::string& text, double& out) -> bool {
   return end != text.c_str() && *end == 0;
 }
 
+auto most_of(DataType type) -> uint64_t { return UINT64_MAX >> (64 - (type.is_uint() ? type.bits : type.bits - 1)); }
+auto least_of(DataType type) -> int64_t { return type.is_uint() ? 0 : -static_cast<int64_t>(most_of(type)) - 1; }
+
+/// An integer, `1000` or `1e3`; the bits of one of uint64 beyond 2^63. None: the text is no whole number, or does not fit the type.
+auto whole_number(const std::string& text, DataType type) -> std::optional<int64_t> {
+  const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
+  const char* end = text.data() + text.size();
+  uint64_t positive = 0;
+  int64_t value = 0;
+  if (auto [last, failed] = std::from_chars(begin, end, positive); failed == std::errc() && last == end) {
+    return positive <= most_of(type) ? std::optional(static_cast<int64_t>(positive)) : std::nullopt;
+  }
+  if (auto [last, failed] = std::from_chars(begin, end, value); failed == std::errc() && last == end) {
+    return value >= least_of(type) ? std::optional(value) : std::nullopt;
+  }
+  double real = 0;
+  constexpr double exact = 9007199254740992.0;   // 2^53
+  if (!is_number(text, real) || std::abs(real) > exact || real != std::floor(real)) { return {}; }
+  value = static_cast<int64_t>(real);
+  return value >= least_of(type) && (value < 0 || static_cast<uint64_t>(value) <= most_of(type)) ? std::optional(value) : std::nullopt;
+}
+
 auto shape_text(const std::vector<int64_t>& shape) -> std::string {
   std::string out = "(";
   for (size_t i = 0; i < shape.size(); ++i) { out += (i ? ", " : "") + std::to_string(shape[i]); }
   return out + (shape.size() == 1 ? ",)" : ")");
+}
+
+/// The first element of a tensor of integers: `Tensor::get` is exact up to 2^53 only.
+auto whole_text(const runtime::Tensor& tensor) -> std::string {
+  uint64_t bits = 0;
+  const int width = tensor.dtype().bits;
+  if (width != 64) { return fmt::format("{}", static_cast<int64_t>(tensor.get(0))); }
+  std::memcpy(&bits, tensor.data(), sizeof bits);
+  return tensor.dtype().is_uint() ? fmt::format("{}", bits) : fmt::format("{}", static_cast<int64_t>(bits));
 }
 
 struct Summary { double least = 0, most = 0, mean = 0; int64_t odd = 0; };   // odd: NaN or infinite, excluded from the rest
@@ -157,7 +190,11 @@ class CallMaker {
     if (std::find(names.begin(), names.end(), name) != names.end()) { return ok(); }
     std::string meant = closest(name, names);
     Diagnostic d = error(Code::NoSuchParameter).arg("function", function_).arg("name", name);
-    return meant.empty() ? std::move(d) : std::move(d).remedy(fmt::format("did you mean `{}`?", meant));
+    // A name of one letter is close to every other.
+    if (!meant.empty() && name.size() > 1) { return std::move(d).remedy(fmt::format("did you mean `{}`?", meant)); }
+    if (names.empty()) { return std::move(d).note({}, "it has no parameters"); }
+    for (std::string& one : names) { one = "`" + one + "`"; }
+    return std::move(d).note({}, fmt::format("its parameters are {}", fmt::join(names, ", ")));
   }
 
   auto read_given() -> Status {
@@ -182,7 +219,7 @@ class CallMaker {
       if (!value.archive || (p != parameters().end() && p->kind == codegen::Parameter::Kind::Buffer)) { continue; }
       LOOPSMITH_TRY(number, value.archive->read(name));
       if (number.count() != 1) { return wrong_argument(name, "it is a number, and the file has an array of " + number.describe()); }
-      value = {number.dtype().is_real() ? fmt::format("{}", number.get(0)) : fmt::format("{}", static_cast<int64_t>(number.get(0))), nullptr};
+      value = {number.dtype().is_real() ? fmt::format("{}", number.get(0)) : whole_text(number), nullptr};
     }
     return ok();
   }
@@ -204,13 +241,22 @@ class CallMaker {
     if (p.kind == codegen::Parameter::Kind::Pointer) { return wrong_argument(p.name, "it is a bare pointer: match a buffer to it, so that its shape is known"); }
     if (p.kind == codegen::Parameter::Kind::Buffer) { return found == given_.end() ? ok() : take_file(i, found->second); }
     // A size of one would hide mistakes of a schedule, and be useless to measure.
-    double number = codegen::is_size(call_.interface, i) ? static_cast<double>(runtime::usual_size) : 1;
+    const int64_t usual = codegen::is_size(call_.interface, i) ? runtime::usual_size : 1;
     if (found == given_.end() && codegen::is_size(call_.interface, i)) { call_.chosen_sizes.push_back(p.name); }
-    if (found != given_.end() && !is_number(found->second.text, number)) {
-      return wrong_argument("--arg " + p.name + "=" + found->second.text, "a " + p.dtype.str() + " is a number");
+    if (p.dtype.is_real()) {
+      double number = static_cast<double>(usual);
+      if (found != given_.end() && !is_number(found->second.text, number)) {
+        return wrong_argument("--arg " + p.name + "=" + found->second.text, "a " + p.dtype.str() + " is a number");
+      }
+      call_.values[i] = number;
+      return ok();
     }
-    if (p.dtype.is_real()) { call_.values[i] = number; } else { call_.values[i] = static_cast<int64_t>(number); }
-    if (!p.dtype.is_real()) { slots_[i] = static_cast<int64_t>(number); }
+    auto number = found == given_.end() ? std::optional(usual) : whole_number(found->second.text, p.dtype);
+    if (!number) {
+      return wrong_argument("--arg " + p.name + "=" + found->second.text, fmt::format("a value of {} is a whole number from {} to {}", p.dtype.str(), least_of(p.dtype), most_of(p.dtype)));
+    }
+    call_.values[i] = *number;
+    slots_[i] = *number;
     return ok();
   }
 

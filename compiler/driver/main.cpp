@@ -11,6 +11,7 @@
 
 #include "driver/arguments.h"
 #include "driver/command.h"
+#include "driver/execution.h"
 #include "schedule/primitive.h"
 #include "script/reference.h"
 #include "support/output.h"
@@ -151,7 +152,8 @@ auto main(int argc, char** argv) -> int {
   int status = run_guarded(argv[1], std::vector<std::string>(argv + 2, argv + argc));
   if (auto why = loopsmith::finish_output()) {
     fmt::print(stderr, "loopsmith: cannot write all of the output: {}\n", *why);
-    return exit_internal;
+    // A worker that reached its end reports so.
+    return status >= finished(0) ? finished(exit_internal) : exit_internal;
   }
   return status;
 }

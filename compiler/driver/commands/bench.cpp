@@ -471,7 +471,7 @@ auto bench_here(std::vector<std::string> args) -> int {
     reporter.report(diagnostics, last.file.get());
     return reporter.status();
   };
-  auto call = make_call(rows[0].selection, arguments);
+  auto call = make_call(rows[0].selection, arguments, std::get<ExecutionLimits>(read_limits("bench", arguments)).bytes);
   if (!call) { return fail(call.diagnostics()); }
   note_sizes(*call, arguments);
   if (asked.against_itself > 0 && is_device_target(last.target)) { return usage_error("bench", "`--against-itself` measures on this machine's processor, not on a device"); }

@@ -57,7 +57,7 @@ auto run_here(std::vector<std::string> args) -> int {
     reporter.report(diagnostics, selection.file.get());
     return reporter.status();
   };
-  auto call = make_call(selection, arguments);
+  auto call = make_call(selection, arguments, std::get<ExecutionLimits>(read_limits("run", arguments)).bytes);
   if (!call) { return fail(call.diagnostics()); }
   note_sizes(*call, arguments);
   if (is_device_target(selection.target)) {
