@@ -34,7 +34,7 @@ const std::set<std::string> without_example = {
     // Limits of the text, and files that are not text.
     "nested-too-deeply", "chain-too-long", "invalid-utf8", "binary-text", "text-too-large",
     // Programs for which other checks report an error first.
-    "no-insertion-point", "partial-results",
+    "no-insertion-point", "partial-results", "view-dtype",
     // Traces, which are not part of a file.
     "no-such-primitive", "no-such-instruction", "trace-format", "trace-variable", "trace-outputs",
     // A program that runs.
