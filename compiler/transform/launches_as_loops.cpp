@@ -172,7 +172,7 @@ class Loops : public Mutator {
     if (!is_launch(self(n))) { return Mutator::on(n); }
     ThreadLoop loop = *as_thread_loop(self(n));
     IterVar iter{loop.var, from_zero(loop.extent), IterKind::ThreadIndex, loop.tag, n.origin};
-    return make<For>(loop.var, int_imm(0, loop.var->dtype), cast(loop.var->dtype, loop.extent), ForKind::ThreadBinding, without_returns(mutate(n.body)), iter, AttrMap(), n.origin);
+    return make<For>(loop.var, int_imm(0, loop.var->dtype), cast(loop.var->dtype, loop.extent), ForKind::ThreadBinding, without_returns(mutate(n.body)), iter, with_attr(AttrMap(), Name(launched), Attr(int_imm(1))), n.origin);
   }
 };
 

@@ -21,6 +21,9 @@
 
 namespace loopsmith::transform {
 
+/// The annotation of a loop that was a launch: each thread does what its code says, so an update that several threads make is no reduction over them.
+inline constexpr const char* launched = "launched";
+
 [[nodiscard]] auto launches_as_loops(const IRModule& module, const LowerContext& context) -> Result<IRModule>;
 
 }  // namespace loopsmith::transform

@@ -20,6 +20,7 @@ class Lower : public Mutator {
  public:
   using Mutator::mutate;
   using Mutator::on;
+  explicit Lower(bool keeps_exchanges) : keeps_exchanges_(keeps_exchanges) {}
 
   auto on(const For& n) -> Stmt override {
     if (auto loop = as_thread_loop(self(n)); loop && is_thread_index(loop->tag)) { return within(self(n), *loop, [&] { return Mutator::on(n); }); }
@@ -168,7 +169,7 @@ class Lower : public Mutator {
   /// A statement with exchanges in its value: each value is stored and read before the statement.
   template <class F>
   auto exchange(const Stmt& stmt, F&& rebuild, const Expr& value) -> Stmt {
-    Expr here = block_ ? thread() : Expr();
+    Expr here = block_ && !keeps_exchanges_ ? thread() : Expr();
     if (!here) { return stmt; }
     std::vector<const Call*> calls;   // innermost first
     post_order(value, [&](const Expr& e) {
@@ -217,12 +218,16 @@ class Lower : public Mutator {
   std::unordered_map<std::string, Var> indices_;                 // by tag
   std::unordered_map<const VarNode*, size_t> dimension_of_;
   std::vector<Buffer> shared_;
+  bool keeps_exchanges_;
 };
 
 }  // namespace
 
 auto lower_cross_thread_reduction(const IRModule& module, const LowerContext&) -> Result<IRModule> {
-  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Lower().mutate(func->body)); });
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Lower(false).mutate(func->body)); });
+}
+auto lower_cross_thread_reduction_with_warps(const IRModule& module, const LowerContext&) -> Result<IRModule> {
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Lower(true).mutate(func->body)); });
 }
 
 }  // namespace loopsmith::transform

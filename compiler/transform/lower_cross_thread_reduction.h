@@ -22,5 +22,7 @@
 namespace loopsmith::transform {
 
 [[nodiscard]] auto lower_cross_thread_reduction(const IRModule& module, const LowerContext& context) -> Result<IRModule>;
+/// The same for devices whose warps exchange registers: keeps exchanges.
+[[nodiscard]] auto lower_cross_thread_reduction_with_warps(const IRModule& module, const LowerContext& context) -> Result<IRModule>;
 
 }  // namespace loopsmith::transform

@@ -15,6 +15,7 @@
 #include "support/scoped_value.h"
 #include "transform/device/thread_updates.h"
 #include "transform/device/threads_outside.h"
+#include "transform/launches_as_loops.h"
 #include "transform/thread_block.h"
 
 namespace loopsmith::transform {
@@ -156,8 +157,9 @@ class Reduce : public Mutator {
     return make<For>(block, int_imm(0), int_imm(1), ForKind::ThreadBinding, std::move(reduced), iter, AttrMap(), stmt.origin());
   }
   auto thread_loop(const Stmt& stmt, const ThreadLoop& loop) -> Stmt {
-    // Code with barriers was written for threads already.
-    if (is_one(loop.extent) || waits(loop.body)) { return stmt; }
+    // Launches, and code with barriers, were written for threads already.
+    const auto* n = stmt.as<For>();
+    if (is_one(loop.extent) || waits(loop.body) || (n && find_attr(n->annotations, Name(launched)))) { return stmt; }
     const ThreadUpdates found = find_thread_updates(loop);
     if (found.updates.empty()) { return stmt; }
     // Each iteration of a loop over the same dimension around runs the whole reduction.

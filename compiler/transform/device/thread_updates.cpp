@@ -109,7 +109,7 @@ class FindUpdates : public Visitor {
       }
       return;
     }
-    if (uses(n.indices[0], depends_) && !n.predicate && !shares_element(n.indices[0])) { return; }
+    if ((uses(n.indices[0], depends_) || !conditions_.empty()) && !n.predicate && !shares_element(n.indices[0])) { return; }
     Update update{&n, Combiner::Sum, {}, {}};
     const bool is_one_element = n.indices[0].dtype().lanes == 1 && !n.predicate && !uses(n.indices[0], inside_) && !uses(n.indices[0], depends_) && take_conditions(n, update);
     const bool matches = is_one_element && match(n, update);
