@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "artefact/artefact.h"
-#include "codegen/source/source.h"
+#include "codegen/source/launches.h"
 #include "ir/calls.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
@@ -124,17 +124,17 @@ class HostPrinter {
   }
 
   void launch(const Call& call) {
-    const Name name = *packed_name(call);
-    PrimFunc kernel = module_.find(name);
-    if (!kernel || !codegen::is_kernel(kernel)) { return fail(call.origin, "the call of `" + name.str() + "`"); }
-    const size_t count = kernel->params.size();
+    const auto launched = codegen::launch_of(module_, call, is_opencl_ ? codegen::SourceDialect::OpenCl : codegen::SourceDialect::Cuda);
+    if (!launched) { return fail(call.origin, "the call of `" + packed_name(call)->str() + "`"); }
+    const size_t count = launched->arguments.size();
     if (count > 256) { return fail(call.origin, "a kernel with more than 256 parameters"); }
     std::string arguments;
     for (size_t i = 0; i < count; ++i) {
-      const DataType t = kernel->params[i]->dtype;
-      const Expr& given = call.args[i + 1];
+      const codegen::Launch::Argument& argument = launched->arguments[i];
+      const DataType t = argument.dtype;
+      const Expr& given = argument.value;
       arguments += i ? ", " : "";
-      if (t.is_handle()) { arguments += fmt::format("{{1, sizeof(void*), {{.memory = {}}}}}", pointer(given)); }
+      if (argument.is_pointer) { arguments += fmt::format("{{1, sizeof(void*), {{.memory = {}}}}}", pointer(given)); }
       else if (t.is_real()) { arguments += t.bits == 64 ? fmt::format("{{0, 8, {{.real = {}}}}}", scalar(given)) : fmt::format("{{0, 4, {{.single = (float){}}}}}", scalar(given)); }
       else {
         const char* member = t.bits == 64 ? "integer" : t.bits == 32 ? "small" : t.bits == 16 ? "short_" : "byte";
@@ -142,18 +142,11 @@ class HostPrinter {
         arguments += fmt::format("{{0, sizeof({0}), {{.{1} = ({0}){2}}}}}", type, member, integer(given));
       }
     }
-    std::string grid[3] = {"1", "1", "1"}, block[3] = {"1", "1", "1"}, shared = std::to_string(is_opencl_ ? 0 : codegen::requested_shared_bytes(kernel));
-    const Attr* tags = find_attr(kernel->attrs, Name("tir.kernel_launch_params"));
-    for (size_t i = 0; tags && tags->list() && i < tags->list()->size(); ++i) {
-      const std::string& tag = *(*tags->list())[i].string();
-      const std::string extent = integer(call.args[1 + count + i]);
-      if (tag == "tir.use_dyn_shared_memory") { shared = extent; continue; }
-      (tag.starts_with("blockIdx") ? grid : block)[static_cast<size_t>(tag.back() - 'x')] = extent;
-    }
+    auto sizes = [&](const std::vector<Expr>& extents) { return fmt::format("{}, {}, {}", integer(extents[0]), integer(extents[1]), integer(extents[2])); };
     line("{");
     line(fmt::format("  ls_kernel_argument arguments[] = {{{}}};", arguments));
-    line(fmt::format("  const int64_t grid[3] = {{{}, {}, {}}}, block[3] = {{{}, {}, {}}};", grid[0], grid[1], grid[2], block[0], block[1], block[2]));
-    line(fmt::format("  status = ls_launch(function, device, \"{}\", grid, block, {}, {}, arguments);", name.view(), shared, count));
+    line(fmt::format("  const int64_t grid[3] = {{{}}}, block[3] = {{{}}};", sizes(launched->grid), sizes(launched->block)));
+    line(fmt::format("  status = ls_launch(function, device, \"{}\", grid, block, {}, {}, arguments);", launched->kernel.view(), integer(launched->dynamic_shared_bytes), count));
     line("  if (status != 0) { goto done; }");
     line("}");
   }

@@ -7,19 +7,22 @@
 #include "ir/visitor.h"
 
 namespace loopsmith::codegen {
-namespace {
 
-/// The launch that a call of the host makes. The call passes the kernel's arguments, and then an extent for each of the kernel's launch parameters.
-auto launch_of(std::string function, const Name& name, const PrimFunc& kernel, const Call& call, SourceDialect dialect) -> Launch {
-  Launch out{std::move(function), name.str(), {}, std::vector<Expr>(3, int_imm(1)), std::vector<Expr>(3, int_imm(1)), int_imm(0)};
-  const size_t count = kernel->params.size();
-  for (size_t i = 0; i < count && i + 1 < call.args.size(); ++i) {
+auto launch_of(const IRModuleNode& module, const Call& call, SourceDialect dialect) -> std::optional<Launch> {
+  const auto name = packed_name(call);
+  const PrimFunc kernel = name ? module.find(*name) : PrimFunc();
+  if (!kernel || !is_kernel(kernel)) { return std::nullopt; }
+  // The call passes the kernel's name, its arguments, and then an extent for each of the kernel's launch parameters.
+  const Attr* tags = find_attr(kernel->attrs, Name("tir.kernel_launch_params"));
+  const size_t count = kernel->params.size(), extents = tags != nullptr && tags->list() != nullptr ? tags->list()->size() : 0;
+  if (call.args.size() < 1 + count + extents) { return std::nullopt; }
+  Launch out{*name, {}, std::vector<Expr>(3, int_imm(1)), std::vector<Expr>(3, int_imm(1)), int_imm(0)};
+  for (size_t i = 0; i < count; ++i) {
     const Var& param = kernel->params[i];
     const bool is_pointer = param->dtype.is_handle();
     out.arguments.push_back({param->name.str(), is_pointer && param->pointer ? param->pointer->element : param->dtype, is_pointer, call.args[i + 1]});
   }
-  const Attr* tags = find_attr(kernel->attrs, Name("tir.kernel_launch_params"));
-  for (size_t i = 0; tags != nullptr && tags->list() != nullptr && i < tags->list()->size() && 1 + count + i < call.args.size(); ++i) {
+  for (size_t i = 0; i < extents; ++i) {
     const std::string& tag = *(*tags->list())[i].string();
     const Expr& extent = call.args[1 + count + i];
     if (tag == "tir.use_dyn_shared_memory") { out.dynamic_shared_bytes = extent; continue; }
@@ -31,18 +34,15 @@ auto launch_of(std::string function, const Name& name, const PrimFunc& kernel, c
   return out;
 }
 
-}  // namespace
-
-auto launches(const IRModule& module, SourceDialect dialect) -> std::vector<Launch> {
-  std::vector<Launch> out;
+auto launches(const IRModule& module, SourceDialect dialect) -> std::vector<HostLaunch> {
+  std::vector<HostLaunch> out;
   for (const auto& [name, function] : module->functions) {
     if (is_kernel(function)) { continue; }
     post_order(function->body, [&](const Stmt& stmt) {
       const auto* evaluate = stmt.as<Evaluate>();
       const auto* call = evaluate != nullptr ? evaluate->value.as<Call>() : nullptr;
-      const auto callee = call != nullptr ? packed_name(*call) : std::nullopt;
-      PrimFunc kernel = callee ? module->find(*callee) : PrimFunc();
-      if (kernel && is_kernel(kernel)) { out.push_back(launch_of(symbol_of(name, function), *callee, kernel, *call, dialect)); }
+      auto launch = call != nullptr ? launch_of(*module, *call, dialect) : std::nullopt;
+      if (launch) { out.push_back({symbol_of(name, function), *std::move(launch)}); }
     }, [](const Expr&) {});
   }
   return out;

@@ -1,6 +1,8 @@
-// The launches of a program's kernels, for hosts that launch emitted code themselves.
+// The launches of a program's kernels, read off the calls of its host functions: for the runtime, for host functions as C, and for hosts that launch emitted
+// code themselves.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,16 +17,24 @@ struct Launch {
     std::string name;                  // the kernel's parameter
     DataType dtype;                    // of an element, for a pointer
     bool is_pointer = false;
-    Expr value;                        // what the host passes; a variable for a pointer
+    Expr value;                        // that the host passes; a variable for a pointer
   };
-  std::string function;                // the symbol of the host function
-  std::string kernel;
+  Name kernel;
   std::vector<Argument> arguments;     // in the order of the kernel's parameters
   std::vector<Expr> grid, block;       // x, y, z; 1 where a kernel has no such axis
   Expr dynamic_shared_bytes;           // to be requested at the launch; 0: none
 };
 
+/// The launch that a call of a host function makes. None: the call names no kernel of the module, or passes fewer values than the kernel needs.
+[[nodiscard]] auto launch_of(const IRModuleNode& module, const Call& call, SourceDialect dialect) -> std::optional<Launch>;
+
+/// A launch and the symbol of the host function that makes it.
+struct HostLaunch {
+  std::string function;
+  Launch launch;
+};
+
 /// The launches of all host functions of a module after split_host_device, in the order of the text. A launch in a loop of the host is listed once.
-[[nodiscard]] auto launches(const IRModule& module, SourceDialect dialect) -> std::vector<Launch>;
+[[nodiscard]] auto launches(const IRModule& module, SourceDialect dialect) -> std::vector<HostLaunch>;
 
 }  // namespace loopsmith::codegen

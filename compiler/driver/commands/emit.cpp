@@ -156,12 +156,12 @@ auto launch_sheet(const IRModule& module, const target::Target& asked) -> Result
     return out;
   };
   Json sheet = Json::array();
-  for (const codegen::Launch& launch : codegen::launches(lowered, is_opencl ? codegen::SourceDialect::OpenCl : codegen::SourceDialect::Cuda)) {
+  for (const auto& [function, launch] : codegen::launches(lowered, is_opencl ? codegen::SourceDialect::OpenCl : codegen::SourceDialect::Cuda)) {
     Json arguments = Json::array();
     for (const auto& argument : launch.arguments) {
       arguments.push_back({{"name", argument.name}, {"dtype", argument.dtype.str()}, {"pointer", argument.is_pointer}, {"value", number(argument.value)}});
     }
-    sheet.push_back({{"function", launch.function}, {"kernel", launch.kernel}, {"grid", list(launch.grid)}, {"block", list(launch.block)},
+    sheet.push_back({{"function", function}, {"kernel", launch.kernel.view()}, {"grid", list(launch.grid)}, {"block", list(launch.block)},
                      {"dynamic_shared_bytes", number(launch.dynamic_shared_bytes)}, {"arguments", std::move(arguments)}});
   }
   return Json{{"target", target.str()}, {"launches", std::move(sheet)}}.dump(2) + "\n";
