@@ -9,12 +9,17 @@
 
 #include "driver/command.h"
 #include "driver/datasets.h"
+#include "ir/vocabulary.h"
 
 namespace loopsmith::driver {
 
 auto names_pieces(const Arguments& arguments) -> bool { return arguments.has("--rules") || arguments.has("--postprocs") || arguments.has("--mutators"); }
 
 auto is_space_expression(const std::string& space) -> bool { return space.find('(') != std::string::npos; }
+auto is_metaschedule(const std::string& space) -> bool { return space == "metaschedule" || space == "post-order-apply" || is_space_expression(space); }
+auto uses_metaschedule(const Arguments& arguments, const target::Target& target) -> bool {
+  return names_pieces(arguments) || is_metaschedule(arguments.get("--space", is_gpu_target(target.kind) ? "metaschedule" : "own"));
+}
 
 namespace {
 

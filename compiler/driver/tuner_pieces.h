@@ -27,6 +27,10 @@ struct TunerPieces {
 
 /// True for a value of `--space` that is no name but an expression that makes a space: `ScheduleFn(tiles)`.
 [[nodiscard]] auto is_space_expression(const std::string& space) -> bool;
+/// True for a value of `--space` that asks for the space of MetaSchedule; `post-order-apply` is TVM's name of it.
+[[nodiscard]] auto is_metaschedule(const std::string& space) -> bool;
+/// True where the options ask for the space of MetaSchedule, or the target has it by default.
+[[nodiscard]] auto uses_metaschedule(const Arguments& arguments, const target::Target& target) -> bool;
 
 /// Reads the options for a program. Errors of pieces, also those during the search, are reported by `reporter`, which must outlive the pieces, like `program`.
 /// An exit status: a list cannot be read, which was reported.

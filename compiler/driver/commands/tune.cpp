@@ -1,16 +1,10 @@
-// `loopsmith tune FILE`: searches for a fast schedule, with live progress; `--insert` writes the best one into the file. Editors start it with `--json`
-// in the background.
+// `loopsmith tune FILE`: searches for a fast schedule, with live progress (tune_progress.h); `--insert` writes the best one into the file (tune_results.h).
+// Several programs are searched together (tune_several.h). Editors start it with `--json` in the background.
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <csignal>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
-#include <map>
 
 #include <nlohmann/json.hpp>
 
@@ -18,30 +12,23 @@
 #include "driver/commands/ansor_search.h"
 #include "driver/commands/candidates.h"
 #include "driver/commands/template_search.h"
+#include "driver/commands/tune_progress.h"
+#include "driver/commands/tune_results.h"
+#include "driver/commands/tune_several.h"
 #include "driver/commands/tune_shared.h"
 #include "driver/commands/tune_sizes.h"
 #include "driver/commands/tuner_log.h"
 #include "driver/execution.h"
 #include "driver/program.h"
 #include "driver/tuner_pieces.h"
-#include "ir/equal.h"
 #include "ir/vocabulary.h"
 #include "script/autotvm/space.h"
 #include "script/autotvm/templates.h"
 #include "support/process.h"
-#include "target/gpu.h"
-#include "support/text.h"
-#include "target/peaks.h"
 #include "tune/session/explain_space.h"
-#include "tune/session/several.h"
 #include "tune/space/given_traces.h"
 #include "tune/space/trace_spaces.h"
-#include "workspace/edits/certificate.h"
-#include "workspace/edits/holes.h"
-#include "workspace/edits/placing.h"
-#include "workspace/edits/schedule_text.h"
 #include "workspace/imports.h"
-#include "workspace/selection.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -114,148 +101,11 @@ const Usage usage{
     .most = 10000,
 };
 
-/// The number of times that Ctrl-C was pressed: the first ends the search, the second also the comparison of its best candidate.
-std::atomic<int> stops_asked{0};
-void on_stop(int) { ++stops_asked; }
-
-/// SIGUSR1 pauses the search, SIGUSR2 continues it.
-std::atomic<bool> is_paused{false};
-void on_pause(int signal) { is_paused = signal == SIGUSR1; }
-
-/// A dash for an unknown time.
-auto known_time(double seconds) -> std::string { return seconds > 0 ? duration_text(seconds) : "-"; }
-
-/// The sketches with their knobs and trials.
-auto arms_of(const tune::Progress& p) -> nlohmann::json {
-  nlohmann::json out = nlohmann::json::array();
-  for (const tune::SketchTally& sketch : p.sketches) {
-    nlohmann::json knobs = nlohmann::json::array();
-    for (const auto& [name, choices] : sketch.knobs) { knobs.push_back({{"name", name}, {"choices", choices}}); }
-    nlohmann::json arm = {{"name", sketch.name}, {"proposed", sketch.proposed}, {"measured", sketch.measured}, {"failed", sketch.failed}, {"knobs", std::move(knobs)}};
-    if (sketch.best_seconds > 0) { arm["best_seconds"] = sketch.best_seconds; }
-    if (!sketch.closed.empty()) { arm["closed"] = sketch.closed; }
-    out.push_back(std::move(arm));
-  }
-  return out;
-}
-
-/// The progress of a search: with `--json` lines of JSON, on a terminal one line that is rewritten in place, elsewhere a line every few seconds.
-class ProgressLine {
- public:
-  /// `floor`: a lower bound for the seconds of a call on this machine; 0: unknown.
-  ProgressLine(bool json, double floor) : json_(json), terminal_(!json && ::isatty(STDERR_FILENO)), floor_(floor) {}
-  void show(const tune::Progress& p) {
-    double gap = json_ || terminal_ ? 0.1 : 5;
-    if (p.phase != "done" && p.phase == phase_ && p.elapsed_seconds - shown_ < gap) { return; }
-    shown_ = p.elapsed_seconds;
-    phase_ = p.phase;
-    json_ ? show_json(p) : show_text(p);
-  }
-
- private:
-  void show_json(const tune::Progress& p) {
-    nlohmann::json line = {{"event", "progress"}, {"trial", p.trials}, {"elapsed", p.elapsed_seconds}, {"phase", p.phase}};
-    if (p.trials_total > 0) { line["trials"] = p.trials_total; }
-    if (p.limit_seconds > 0) { line["limit"] = p.limit_seconds; }
-    if (p.search_limit_seconds > 0) { line["search_limit"] = p.search_limit_seconds; }
-    if (p.best_seconds > 0) { line["best_seconds"] = p.best_seconds; }
-    if (p.plain_seconds > 0) { line["plain_seconds"] = p.plain_seconds; }
-    if (p.flops > 0) { line["flops"] = p.flops; }
-    if (floor_ > 0) { line["floor_seconds"] = floor_; }
-    // New since the last line: the trials, and the best schedule.
-    line["measured"] = std::vector<double>(p.trial_seconds.begin() + static_cast<ptrdiff_t>(reported_), p.trial_seconds.end());
-    reported_ = p.trial_seconds.size();
-    if (p.best_python != best_) { line["best_schedule"] = best_ = p.best_python; }
-    if (p.is_stopped) { line["stopped"] = true; }
-    // As a whole, where something has changed.
-    nlohmann::json arms = arms_of(p);
-    if (arms != arms_) { line["arms"] = arms_ = std::move(arms); }
-    if (p.failures != failures_) { line["failures"] = failures_ = p.failures; }
-    fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    std::fflush(stdout);
-  }
-  void show_text(const tune::Progress& p) const {
-    std::string rate = p.best_seconds > 0 && p.flops > 0 ? fmt::format(", {:.1f} GFLOP/s", p.flops / p.best_seconds * 1e-9) : std::string();
-    std::string text = fmt::format("{:<10} {} trials, best {}{}, {}", p.phase, p.trials, known_time(p.best_seconds), rate, time_text(p));
-    if (p.is_stopped && p.phase == "verifying") {
-      text = fmt::format("stopped; comparing the best of {} trials, {}, with the program (Ctrl-C gives it up)", p.trials, known_time(p.best_seconds));
-    }
-    if (!terminal_) {
-      fmt::print(stderr, "tune: {}\n", text);
-      return;
-    }
-    fmt::print(stderr, "\r\x1b[K{}{}", in_a_row(bar(p), text), p.phase == "done" ? "\n" : "");
-    std::fflush(stderr);
-  }
-  /// The bar and the text in one row of the terminal, as a line that wraps cannot be written over: without the bar, and at last without the end of the text.
-  static auto in_a_row(const std::string& bar, const std::string& text) -> std::string {
-    winsize size{};
-    const size_t columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-    if (bar_width + 1 + text.size() < columns) { return bar + " " + text; }
-    return text.size() < columns ? text : text.substr(0, columns - 1);
-  }
-  /// "7 s of 20 s, search 16 s": the whole budget, and the part of it for the search; and the time of a comparison beyond it.
-  static auto time_text(const tune::Progress& p) -> std::string {
-    std::string out = fmt::format("{:.0f} s", p.elapsed_seconds);
-    if (p.limit_seconds <= 0 || p.phase == "done") { return out; }
-    if (p.elapsed_seconds > p.limit_seconds) {
-      return out + fmt::format(": {:.0f} s more than asked for, as the comparison with the program takes longer", p.elapsed_seconds - p.limit_seconds);
-    }
-    bool is_search = p.phase != "confirming" && p.phase != "verifying";
-    out += fmt::format(" of {:.0f} s", p.limit_seconds);
-    return is_search && p.search_limit_seconds > 0 && p.search_limit_seconds < p.limit_seconds ? out + fmt::format(", search {:.0f} s", p.search_limit_seconds) : out;
-  }
-  static auto bar(const tune::Progress& p) -> std::string {
-    double done = 0;
-    if (p.trials_total > 0) { done = std::max(done, static_cast<double>(p.trials) / p.trials_total); }
-    if (p.limit_seconds > 0) { done = std::max(done, p.elapsed_seconds / p.limit_seconds); }
-    done = p.phase == "done" ? 1 : std::min(done, 1.0);
-    auto filled = static_cast<size_t>(done * bar_width);
-    std::string out;
-    for (size_t i = 0; i < bar_width; ++i) { out += i < filled ? "█" : "░"; }
-    return out;
-  }
-
-  static constexpr size_t bar_width = 24;
-
-  bool json_;
-  bool terminal_;
-  double floor_;
-  size_t reported_ = 0;   // trials in the lines so far
-  nlohmann::json arms_;   // of the last line that had them
-  std::map<std::string, int> failures_;
-  std::string best_;
-  double shown_ = -1e9;
-  std::string phase_;
-};
-
-/// `tune::least_seconds` with the peaks measured earlier; 0: no peaks were measured.
-auto floor_seconds(const Selection& selection) -> double {
-  // The peaks are those of the processor.
-  if (target::is_device_target(selection.target)) { return 0; }
-  auto peaks = target::cached_peaks();
-  return peaks ? tune::least_seconds(selection.before, selection.function, *peaks) : 0;
-}
-
-/// Reports a failure in the requested form; `causes`: those of failed candidates, for JSON.
-auto fail(const Arguments& arguments, const std::string& why, nlohmann::json causes = {}) -> int {
-  nlohmann::json event = {{"event", "error"}, {"message", why}};
-  if (!causes.empty()) { event["causes"] = std::move(causes); }
-  if (arguments.json()) { fmt::print("{}\n", event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)); }
-  else { fmt::print(stderr, "loopsmith tune: {}\n", why); }
-  return exit_input;
-}
-
 /// The candidates of an effort word.
 auto trials_of_effort(std::string_view word) -> std::optional<int> {
   constexpr std::pair<std::string_view, int> efforts[] = {{"quick", 32}, {"normal", 256}, {"full", 1024}};
   for (auto [name, trials] : efforts) { if (name == word) { return trials; } }
   return {};
-}
-/// `post-order-apply` is TVM's name of the same space.
-auto is_metaschedule(const std::string& space) -> bool { return space == "metaschedule" || space == "post-order-apply" || is_space_expression(space); }
-auto uses_metaschedule(const Arguments& arguments, const target::Target& target) -> bool {
-  return names_pieces(arguments) || is_metaschedule(arguments.get("--space", is_gpu_target(target.kind) ? "metaschedule" : "own"));
 }
 auto is_space_name(const std::string& space) -> bool { return space == "own" || space == "ansor" || is_metaschedule(space); }
 
@@ -312,187 +162,14 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
   options.database = arguments.get("--db", "");
   options.verify = !arguments.has("--no-verify");
   options.worker = {current_program(), "worker", "--measure"};
-  options.paused = [] { return is_paused.load(); };
-  options.stop = [] { return stops_asked.load() > 0; };
-  options.abandon = [] { return stops_asked.load() > 1; };
   return options;
-}
-
-void listen_to_signals() {
-  struct sigaction action {};
-  action.sa_handler = on_stop;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-  action.sa_handler = on_pause;
-  ::sigaction(SIGUSR1, &action, nullptr);
-  ::sigaction(SIGUSR2, &action, nullptr);
-}
-
-/// The program that the search begins with: in front of the hole, else as written.
-auto searched_program(const Selection& selection) -> const IRModule& { return selection.hole ? selection.module : selection.before; }
-
-/// A found schedule as text: a function with an unused name, or the statements that fill the hole.
-struct FoundText {
-  std::string name;
-  Result<std::string> text;
-};
-auto found_text(const Selection& selection, const tune::SessionResult& result, const Arguments& arguments, uint64_t seed) -> FoundText {
-  // A schedule for a device names it, wherever the target came from.
-  const std::string target = arguments.get("--target", target::is_device_target(selection.target) ? selection.target.str() : "llvm");
-  const IRModule& searched = searched_program(selection);
-  workspace::ScheduleText form;
-  form.program = selection.program.str();
-  form.name = workspace::free_name(selection.file->snapshot()->text(), form.program + "_tuned");
-  form.target = target;
-  double speedup = result.plain_seconds > 0 ? result.plain_seconds / result.best_seconds : 0;
-  const std::string where = result.is_ranked ? " (estimated: no device measured it)" : result.device.empty() ? "" : " on " + result.device;
-  form.comments.push_back(fmt::format("{}{}{}{}{}, {} trials, seed {}.", result.is_ranked ? "Ranked: " : workspace::tuned_comment, duration_text(result.best_seconds), where,
-                                      result.flops > 0 ? fmt::format(", {:.1f} GFLOP/s", result.flops / result.best_seconds * 1e-9) : "",
-                                      speedup > 0 ? fmt::format(", {:.{}f} times as fast as unscheduled", speedup, speedup < 1.1 ? 2 : 1) : "", result.progress.trials, seed));
-  form.comments.push_back(result.verified.empty() ? "Not verified." : "Verified: " + result.verified + ".");
-  // Hashes are of a whole schedule. The steps that fill a hole are a part of one, and other steps may follow.
-  if (!result.figures.empty()) { form.comments.push_back("Compiled: " + result.figures + "."); }
-  form.comments.push_back(workspace::certificate_text(selection.hole ? std::nullopt : workspace::certificate_of(searched, selection.function, result.trace),
-                                                      {selection.target.str(), result.best_seconds, result.spread_seconds, result.timings, std::time(nullptr)}));
-  if (!selection.hole) {
-    auto function = workspace::schedule_function_text(searched, result.trace, form);
-    if (function.ok()) { function = workspace::in_form_of(*selection.file->snapshot(), *function).text; }
-    return {form.name, std::move(function)};
-  }
-  form.schedule = selection.hole->variable;
-  form.taken = workspace::names_in(selection.hole->function);
-  return {selection.schedule, workspace::schedule_statements_text(searched, result.trace, form)};
-}
-
-/// A cause of failed candidates with its reproducer.
-struct Cause { tune::FailureCause cause; std::string path; };
-
-/// Writes the traces that reproduce failures. Without a folder in the options they go beside the database; a database in memory has none.
-auto with_reproducers(const Arguments& arguments, const tune::SessionOptions& options, const std::string& program, const std::vector<tune::FailureCause>& causes) -> std::vector<Cause> {
-  std::vector<Cause> out;
-  std::string folder = arguments.get("--causes", "");
-  if (folder.empty() && options.database != ":memory:") { folder = (options.database.empty() ? tune::Database::default_path() : options.database) + ".causes"; }
-  std::vector<std::string> paths(causes.size());
-  if (!folder.empty() && !causes.empty()) { paths = tune::write_reproducers(causes, folder, program); }
-  for (size_t i = 0; i < causes.size(); ++i) { out.push_back({causes[i], paths[i]}); }
-  return out;
-}
-
-/// The command that shows one failed candidate; empty: its trace is in no file.
-auto reproducing_command(const std::string& file, const std::string& program, const Cause& cause) -> std::string {
-  // The text of an editor comes from standard input, under the name of its file.
-  const std::string& name = file == "-" && !workspace::import_options().input_name.empty() ? workspace::import_options().input_name : file;
-  return cause.path.empty() ? std::string() : fmt::format("loopsmith schedule {} --function {} --trace {}", name, program, cause.path);
-}
-
-auto causes_as_json(const std::string& file, const std::string& program, const std::vector<Cause>& causes) -> nlohmann::json {
-  nlohmann::json out = nlohmann::json::array();
-  for (const Cause& one : causes) {
-    nlohmann::json json = {{"outcome", one.cause.outcome}, {"message", one.cause.note}, {"count", one.cause.count}, {"trace", one.cause.trace}, {"is_prefix", one.cause.is_prefix}};
-    if (std::string command = reproducing_command(file, program, one); !command.empty()) { json["reproduce"] = std::move(command); }
-    out.push_back(std::move(json));
-  }
-  return out;
-}
-
-/// A line for each cause, with the command that reproduces it below.
-void report_causes(const std::string& file, const std::string& program, const std::vector<Cause>& causes) {
-  for (const Cause& one : causes) {
-    fmt::print(stderr, "{} x {}{}\n", one.cause.count, one.cause.outcome, one.cause.note.empty() ? "" : ": " + one.cause.note);
-    std::string command = reproducing_command(file, program, one);
-    if (command.empty()) { continue; }
-    fmt::print(stderr, "    {}{}\n", command, one.cause.is_prefix ? "   (the program in front of the refused step)" : "");
-  }
-}
-
-auto profile_as_json(const tune::Profile& profile) -> nlohmann::json {
-  return {{"space", profile.space}, {"search", profile.search}, {"build", profile.build}, {"measure", profile.measure}, {"compare", profile.compare}};
-}
-
-void report_done_as_json(const Selection& selection, const tune::SessionResult& result, const std::string& name, const std::string& text, nlohmann::json causes) {
-  nlohmann::json done = {{"event", "done"},
-                         {"schedule_text", text},
-                         {"name", name},
-                         {"trace", result.trace},
-                         {"best_seconds", result.best_seconds},
-                         {"plain_seconds", result.plain_seconds},
-                         {"spread_seconds", result.spread_seconds},
-                         {"flops", result.flops},
-                         {"trials", result.progress.trials},
-                         {"elapsed", result.progress.elapsed_seconds},
-                         {"stopped", result.stopped},
-                         {"verified", result.verified},
-                         {"device", result.device},
-                         {"ranked", result.is_ranked},
-                         {"figures", result.figures},
-                         {"best_so_far", result.best_so_far},
-                         {"profile", profile_as_json(result.progress.profile)},
-                         {"causes", std::move(causes)}};
-  // The place of the hole in the text that was read, and the program in front of it.
-  if (selection.hole) { done["hole"] = {{"offset", selection.hole->span.begin}, {"end", selection.hole->span.end}, {"state", selection.hole->state}}; }
-  // Notes of crashed workers may hold any bytes.
-  fmt::print("{}\n", done.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  std::fflush(stdout);
-}
-
-void report_done(const tune::SessionResult& result) {
-  std::string failures;
-  for (const auto& [name, count] : result.progress.failures) { failures += fmt::format("{}{} {}", failures.empty() ? "" : ", ", count, name); }
-  if (!result.device.empty()) { fmt::print(stderr, "measured on {}\n", result.device); }
-  fmt::print(stderr, "best: {}, {} trials in {:.0f} s{}\n", tune::best_text(result), result.progress.trials, result.progress.elapsed_seconds,
-             failures.empty() ? "" : "; left out: " + failures);
-  if (!result.figures.empty()) { fmt::print(stderr, "compiled: {}\n", result.figures); }
-  fmt::print(stderr, "time: {}\n", tune::profile_text(result.progress.profile));
-  for (const std::string& note : result.notes) { fmt::print(stderr, "note: {}\n", note); }
-  if (!result.verified.empty()) { fmt::print(stderr, "verified: {}\n", result.verified); }
-}
-
-/// True where the text still has the program that was searched, and in front of the hole the same steps.
-auto is_same_program(const Arguments& arguments, const std::string& path, const std::string& text, const Selection& selection) -> bool {
-  auto file = SourceFile::from_text(path, text);
-  workspace::SelectionOutput unused;
-  std::string function = arguments.get("--function", selection.schedule.empty() ? selection.program.str() : std::string());
-  auto now = workspace::select(file->document(), {.function = function, .schedule = selection.schedule, .stops_at_hole = true}, unused);
-  const auto* found = std::get_if<workspace::Selection>(&now);
-  if (found == nullptr || !structural_equal(found->before, selection.before)) { return false; }
-  return !selection.hole || (found->hole && found->hole->state == selection.hole->state);
-}
-
-/// Writes a found schedule into the file, as the file is now.
-auto insert(const Arguments& arguments, const std::string& path, const Selection& selection, const std::string& name, const std::string& text, Reporter& reporter) -> int {
-  auto report = [&](const Diagnostics& diagnostics) {
-    reporter.report(diagnostics, selection.file.get());
-    return reporter.status();
-  };
-  auto content = read_file(path);
-  if (!content.ok()) { return report(content.diagnostics()); }
-  if (!is_same_program(arguments, path, *content, selection)) {
-    // The schedule was found for, and verified on, another program: it is not lost, but it does not go into the file.
-    if (!arguments.json()) { fmt::print("{}", text); }
-    return fail(arguments, fmt::format("`{}` in {} was changed meanwhile: the schedule belongs to the program as it was, so nothing was written to the file", selection.program.str(), path));
-  }
-  std::string now;
-  std::string message;
-  if (selection.hole) {
-    auto edit = workspace::fill_hole(*content, *selection.hole, text);
-    if (!edit) { return fail(arguments, fmt::format("{} was changed meanwhile; nothing was written to it", path)); }
-    std::string statement = content->substr(edit->span.begin, edit->span.end - edit->span.begin);
-    now = workspace::with_edits(*content, {*edit});
-    message = fmt::format("`{}` of `{}` filled in {}", statement == "..." ? statement : selection.hole->variable + ".tune()", selection.schedule, path);
-  } else {
-    now = workspace::with_edits(*content, workspace::appended(*content, text, path.ends_with(".py")));
-    message = fmt::format("schedule `{}` written to {}", name, path);
-  }
-  if (Status written = write_file(path, now); !written.ok()) { return report(written.diagnostics()); }
-  if (!arguments.json()) { fmt::print(stderr, "{}\n", message); }
-  return exit_done;
 }
 
 /// `--explain-space`.
 auto explain(const Arguments& arguments, const Selection& selection, const tune::SessionOptions& options, Reporter& reporter) -> int {
   auto explained = tune::explain_space(searched_program(selection), selection.function, selection.target, options);
   if (!explained.ok()) {
-    if (arguments.json()) { return fail(arguments, explained.diagnostics().front().message()); }
+    if (arguments.json()) { return report_failure(arguments, explained.diagnostics().front().message()); }
     reporter.report(explained.diagnostics(), selection.file.get());
     return reporter.status();
   }
@@ -511,183 +188,6 @@ auto explain(const Arguments& arguments, const Selection& selection, const tune:
   for (const tune::UnitFit& unit : explained->units) { units.push_back({{"unit", unit.unit}, {"block", unit.block}, {"why_not", unit.why_not}}); }
   fmt::print("{}\n", nlohmann::json({{"event", "space"}, {"program", selection.program.str()}, {"records", explained->records}, {"sketches", std::move(sketches)}, {"units", std::move(units)}}).dump());
   return exit_done;
-}
-
-/// The programs of several files, or all of one. Equal programs are one task with their number as weight.
-struct Picked {
-  std::vector<Selection> selections;
-  std::vector<tune::TuningTask> tasks;
-  std::vector<std::string> files;
-  std::vector<SizedProgram> sized = {};     // with `--sizes`: in the order of the tasks, without their selections
-};
-
-/// The programs that `--sizes` makes.
-auto pick_sized(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> std::variant<Picked, int> {
-  auto made = pick_sizes(arguments, reporter);
-  if (const int* status = std::get_if<int>(&made)) { return *status; }
-  Picked out;
-  for (SizedProgram& one : std::get<0>(made)) {
-    Selection& selection = one.selection;
-    out.tasks.push_back({.module = selection.before, .function = selection.function, .target = selection.target, .label = selection.program.str(), .roof_seconds = floor_seconds(selection)});
-    if (uses_metaschedule(arguments, selection.target)) {
-      auto pieces = read_tuner_pieces(arguments, selection, reporter);
-      if (const int* status = std::get_if<int>(&pieces)) { return *status; }
-      out.tasks.back().space = space_of_pieces(std::get<0>(std::move(pieces)), selection.target, seed);
-    }
-    out.files.push_back(arguments.positional()[0]);
-    out.selections.push_back(std::move(selection));
-    out.sized.push_back(std::move(one));
-  }
-  return out;
-}
-
-/// The numbers of `--weights`; empty: the option is not given. None: the text is wrong.
-auto read_weights(const Arguments& arguments) -> std::optional<std::vector<double>> {
-  const std::string text = arguments.get("--weights", "");
-  std::vector<double> out;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string one = text.substr(begin, end - begin);
-    char* rest = nullptr;
-    const double weight = std::strtod(one.c_str(), &rest);
-    if (one.empty() || *rest != '\0' || !(weight >= 0 && weight <= 1e9)) { return std::nullopt; }
-    out.push_back(weight);
-    begin = end + 1;
-  }
-  return out;
-}
-
-auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> std::variant<Picked, int> {
-  Picked out;
-  const auto weights = read_weights(arguments);
-  if (!weights) { return usage_error("tune", "`--weights` takes numbers from 0 on, as `2,1`, not `" + arguments.get("--weights", "") + "`"); }
-  size_t programs = 0;
-  for (const std::string& path : arguments.positional()) {
-    auto file = SourceFile::read(path);
-    if (!file.ok()) {
-      reporter.report(file.diagnostics(), nullptr);
-      return reporter.status();
-    }
-    for (const workspace::Program& program : workspace::top_programs(*(*file)->snapshot())) {
-      const std::string name = program.name.str();
-      if (arguments.has("--function") && arguments.get("--function", "") != name) { continue; }
-      auto picked = pick(arguments, {.path = path, .function = name, .needs_target = true, .needs_function = true}, reporter);
-      if (const int* status = std::get_if<int>(&picked)) { return *status; }
-      auto& selection = std::get<Selection>(picked);
-      const double weight = programs < weights->size() ? (*weights)[programs] : 1;
-      ++programs;
-      auto same = std::find_if(out.tasks.begin(), out.tasks.end(), [&](const tune::TuningTask& t) { return structural_equal(t.module, selection.before) && t.target.str() == selection.target.str(); });
-      if (same != out.tasks.end()) {
-        same->weight += weight;
-        continue;
-      }
-      out.tasks.push_back({.module = selection.before, .function = selection.function, .target = selection.target, .label = name, .weight = weight, .roof_seconds = floor_seconds(selection)});
-      if (uses_metaschedule(arguments, selection.target)) {
-        auto pieces = read_tuner_pieces(arguments, selection, reporter);
-        if (const int* status = std::get_if<int>(&pieces)) { return *status; }
-        out.tasks.back().space = space_of_pieces(std::get<0>(std::move(pieces)), selection.target, seed);
-      }
-      out.files.push_back(path);
-      out.selections.push_back(std::move(selection));
-    }
-  }
-  if (!weights->empty() && weights->size() != programs) { return usage_error("tune", fmt::format("`--weights` has {} numbers, and the files have {} programs", weights->size(), programs)); }
-  return out;
-}
-
-/// The schedules that several sizes share, which are printed or written into the file. Empty: there are none, which is reported.
-auto share(const Arguments& arguments, const Selection& whole, const std::vector<Selection>& sized, const std::vector<tune::TaskResult>& results, int& status, Reporter& reporter) -> std::vector<SharedSchedule> {
-  std::string why;
-  const std::string& path = arguments.positional()[0];
-  const auto percent = parse_number(arguments.get("--share", ""), 0, 1000);
-  auto shared = shared_schedules(whole, sized, results, path, arguments.get("--target", "llvm"), static_cast<double>(*percent) / 100, why);
-  if (shared.empty() && !arguments.json()) { fmt::print(stderr, "note: no schedule is shared: {}\n", why); }
-  for (const SharedSchedule& one : shared) {
-    nlohmann::json covers = nlohmann::json::array();
-    std::string names;
-    for (size_t i = 0; i < sized.size(); ++i) {
-      if (!one.covers[i]) { continue; }
-      covers.push_back({{"program", sized[i].program.str()}, {"seconds", one.seconds[i]}});
-      names += (names.empty() ? "" : ", ") + sized[i].program.str();
-    }
-    if (arguments.json()) {
-      fmt::print("{}\n", nlohmann::json({{"event", "shared"}, {"program", one.program}, {"name", one.name}, {"schedule_text", one.text}, {"verified", one.verified}, {"covers", std::move(covers)}}).dump());
-    } else {
-      fmt::print(stderr, "shared: `{}` serves {}\n", one.name, names);
-    }
-    if (arguments.has("--insert")) { status = std::max(status, insert(arguments, path, whole, one.name, one.text, reporter)); }
-    else if (!arguments.json()) { fmt::print("{}\n", one.text); }
-  }
-  return shared;
-}
-
-/// Several programs with one budget, and a table at the end.
-auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter& reporter) -> int {
-  if (arguments.has("--with")) { return usage_error("tune", "`--with` names a schedule of one file"); }
-  auto all = !given_sizes(arguments).empty() ? pick_sized(arguments, options.seed, reporter) : pick_all(arguments, options.seed, reporter);
-  if (const int* status = std::get_if<int>(&all)) { return *status; }
-  auto& [selections, tasks, files, sized] = std::get<Picked>(all);
-  if (tasks.empty()) { return fail(arguments, "the files have no program to tune"); }
-  if (auto taken = take_model(arguments, selections[0], reporter, options)) { return *taken; }
-  if (auto taken = take_runner(arguments, selections[0], reporter, options)) { return *taken; }
-  std::string problem;
-  const auto scheduler = tune::read_scheduler(arguments.get("--scheduler", "gain"), problem);
-  if (!scheduler) { return usage_error("tune", "`--scheduler`: " + problem); }
-  listen_to_signals();
-  size_t shown = tasks.size();
-  auto results = tune::tune_several(tasks, options, [&](size_t number, const tune::Progress& progress) {
-    if (arguments.json()) {
-      if (progress.phase == "measuring") {
-        fmt::print("{}\n", nlohmann::json({{"event", "progress"}, {"program", tasks[number].label}, {"trial", progress.trials}, {"best_seconds", progress.best_seconds}, {"phase", progress.phase}}).dump());
-      }
-    } else if (number != shown) {
-      shown = number;
-      fmt::print(stderr, "tune: {} ({} trials, best {})\n", tasks[number].label, progress.trials, known_time(progress.best_seconds));
-    }
-  }, *scheduler);
-  int status = exit_done;
-  const auto shared = arguments.has("--share") ? share(arguments, sized.front().whole, selections, results, status, reporter) : std::vector<SharedSchedule>();
-  std::vector<std::string> own(tasks.size());     // the schedules that serve one size
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    const tune::TaskResult& task = results[i];
-    const std::vector<Cause> causes = with_reproducers(arguments, options, tasks[i].label, task.result.causes);
-    std::string name, text;
-    const bool is_served = std::any_of(shared.begin(), shared.end(), [&](const SharedSchedule& one) { return one.covers[i]; });
-    if (task.result.found && !is_served) {
-      auto found = found_text(selections[i], task.result, arguments, options.seed);
-      name = own[i] = found.name;
-      if (found.text.ok()) { text = (sized.empty() ? std::string() : sized[i].text) + *found.text; }
-    }
-    if (arguments.json()) {
-      fmt::print("{}\n", nlohmann::json({{"event", "task"}, {"program", tasks[i].label}, {"file", files[i]}, {"weight", tasks[i].weight}, {"trials", task.trials}, {"best_seconds", task.result.best_seconds},
-                                         {"plain_seconds", task.result.plain_seconds}, {"roof_seconds", task.roof_seconds}, {"gain_left", task.gain_left}, {"ended_by", tune::text_of(task.end)}, {"why", task.why},
-                                         {"flops", task.result.flops}, {"measured", task.result.progress.trial_seconds}, {"arms", arms_of(task.result.progress)},
-                                         {"verified", task.result.verified}, {"device", task.result.device}, {"ranked", task.result.is_ranked}, {"profile", profile_as_json(task.result.progress.profile)}, {"name", name}, {"schedule_text", text}, {"causes", causes_as_json(files[i], tasks[i].label, causes)}}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    } else {
-      report_causes(files[i], tasks[i].label, causes);
-    }
-    if (text.empty()) { continue; }
-    if (arguments.has("--insert")) { status = std::max(status, insert(arguments, files[i], sized.empty() ? selections[i] : sized[i].whole, name, text, reporter)); }
-    else if (!arguments.json()) { fmt::print("{}\n", text); }
-  }
-  if (!arguments.json()) {
-    fmt::print(stderr, "{}", tune::table_of(tasks, results));
-    if (!shared.empty()) { fmt::print(stderr, "{}", dispatch_table(shared, selections, results, own)); }
-    tune::Profile total;
-    for (const tune::TaskResult& task : results) {
-      const tune::Profile& one = task.result.progress.profile;
-      total.space += one.space;
-      total.search += one.search;
-      total.build += one.build;
-      total.measure += one.measure;
-      total.compare += one.compare;
-    }
-    fmt::print(stderr, "time: {}\n", tune::profile_text(total));
-    auto ranked = std::find_if(results.begin(), results.end(), [](const tune::TaskResult& task) { return task.result.is_ranked; });
-    if (ranked != results.end()) { fmt::print(stderr, "note: times for targets without a device are estimates; nothing was measured\n"); }
-  }
-  const bool has_failed = std::any_of(results.begin(), results.end(), [](const tune::TaskResult& task) { return task.end == tune::TaskEnd::Failed; });
-  return has_failed ? std::max(status, static_cast<int>(exit_input)) : status;
 }
 
 /// The search that the file asks for, where the command line asks for none.
@@ -741,16 +241,16 @@ auto tune_template(const Arguments& arguments, tune::SessionOptions options, con
   options.space = [&](const tune::SpaceContext& context) { return search.space(context); };
   take_search_of_file(arguments, selection, options);
   if (arguments.has("--explain-space")) { return explain(arguments, selection, options, reporter); }
-  listen_to_signals();
+  listen_to_signals(options);
   ProgressLine line(arguments.json(), floor_seconds(selection));
   options.on_progress = [&](const tune::Progress& p) { line.show(p); };
   auto result = tune::tune(selection.before, selection.function, selection.target, selection.program.str(), options);
   if (!result.ok()) {
-    if (arguments.json()) { return fail(arguments, result.diagnostics().front().message()); }
+    if (arguments.json()) { return report_failure(arguments, result.diagnostics().front().message()); }
     reporter.report(result.diagnostics(), selection.file.get());
     return reporter.status();
   }
-  if (result->abandoned) { return fail(arguments, "the best was not compared with the program, so it is not offered; the measurements are kept"); }
+  if (result->abandoned) { return report_failure(arguments, "the best was not compared with the program, so it is not offered; the measurements are kept"); }
   const std::vector<Cause> causes = with_reproducers(arguments, options, selection.program.str(), result->causes);
   if (!arguments.json()) { report_causes(arguments.positional()[0], selection.program.str(), causes); }
   const std::string asked_log = log_beside(arguments.positional()[0], script::autotvm::asked_search(selection.file->document().file()).log);
@@ -762,7 +262,7 @@ auto tune_template(const Arguments& arguments, tune::SessionOptions options, con
     fmt::print(stderr, "loopsmith tune: {}\n", tune::why_nothing(*result));
     return exit_done;
   }
-  if (!result->found) { return fail(arguments, tune::why_nothing(*result)); }
+  if (!result->found) { return report_failure(arguments, tune::why_nothing(*result)); }
   const std::string record = search.line(result->trace, result->best_seconds);
   if (arguments.json()) {
     report_done_as_json(selection, *result, selection.schedule, record, causes_as_json(arguments.positional()[0], selection.program.str(), causes));
@@ -789,7 +289,7 @@ auto search_task(const Arguments& arguments, const Selection& selection, tune::S
   if (!is_wanted && arguments.has("--log")) { return usage_error("tune", "`--log` is for AutoTVM templates, and for tasks of the auto-scheduler with `--space ansor`"); }
   if (!is_wanted) { return {}; }
   if (!task) {
-    return fail(arguments, fmt::format("`--space ansor` needs a task of the auto-scheduler, and `{}` is not one: write `task = auto_scheduler.SearchTask(func=..., args=..., target=...)`", selection.program.view()));
+    return report_failure(arguments, fmt::format("`--space ansor` needs a task of the auto-scheduler, and `{}` is not one: write `task = auto_scheduler.SearchTask(func=..., args=..., target=...)`", selection.program.view()));
   }
   out.search = std::make_unique<AnsorSearch>(selection, *std::move(task));
   out.log = arguments.get("--log", log_beside(arguments.positional()[0], asked.log));
@@ -820,7 +320,7 @@ auto check_together(const Arguments& arguments, bool is_several, bool has_sizes)
 /// Refuses a schedule that is not a space, and options that do not apply to it. Returns the exit status of a mistake.
 auto check_space(const Arguments& arguments, const Selection& selection) -> std::optional<int> {
   if (!(selection.trace && tune::has_samples(*selection.trace))) {
-    return fail(arguments, fmt::format("`{}` has no `sch.tune()` to fill, and samples nothing: write `sch.tune()` as a statement of its own where the search is to go on, or choose numbers by `sch.sample_perfect_tile` and its like",
+    return report_failure(arguments, fmt::format("`{}` has no `sch.tune()` to fill, and samples nothing: write `sch.tune()` as a statement of its own where the search is to go on, or choose numbers by `sch.sample_perfect_tile` and its like",
                                        selection.schedule));
   }
   if (names_pieces(arguments)) { return usage_error("tune", "`--with` names the space, so `--rules`, `--postprocs` and `--mutators` do not apply"); }
@@ -831,16 +331,16 @@ auto check_space(const Arguments& arguments, const Selection& selection) -> std:
 /// Prints the schedule that a search found, or inserts it into the file. Returns the exit status.
 auto offer(const Arguments& arguments, const Selection& selection, uint64_t seed, const tune::SessionResult& result, const std::vector<Cause>& causes, Reporter& reporter) -> int {
   const std::string& path = arguments.positional()[0];
-  if (!result.found) { return fail(arguments, tune::why_nothing(result), causes_as_json(path, selection.program.str(), causes)); }
+  if (!result.found) { return report_failure(arguments, tune::why_nothing(result), causes_as_json(path, selection.program.str(), causes)); }
   auto [name, text] = found_text(selection, result, arguments, seed);
-  if (!text.ok()) { return fail(arguments, text.diagnostics().front().message()); }
+  if (!text.ok()) { return report_failure(arguments, text.diagnostics().front().message()); }
   if (arguments.json()) {
     report_done_as_json(selection, result, name, *text, causes_as_json(path, selection.program.str(), causes));
   } else {
     report_done(result);
     if (!arguments.has("--insert")) { fmt::print("{}{}", *text, selection.hole ? "\n" : ""); }
   }
-  return arguments.has("--insert") ? insert(arguments, path, selection, name, *text, reporter) : static_cast<int>(exit_done);
+  return arguments.has("--insert") ? insert_found(arguments, path, selection, name, *text, reporter) : static_cast<int>(exit_done);
 }
 
 }  // namespace
@@ -882,13 +382,13 @@ auto tune(std::vector<std::string> args) -> int {
   if (arguments.has("--candidate")) { take_candidates(arguments, selection, options); }
   if (arguments.has("--explain-space")) { return explain(arguments, selection, options, reporter); }
   if (!arguments.json()) { note_measured_sizes(selection); }
-  listen_to_signals();
+  listen_to_signals(options);
   ProgressLine line(arguments.json(), floor_seconds(selection));
   options.on_progress = [&](const tune::Progress& p) { line.show(p); };
 
   auto result = tune::tune(searched_program(selection), selection.function, selection.target, selection.program.str(), options);
   if (!result.ok()) {
-    if (arguments.json()) { return fail(arguments, result.diagnostics().front().message()); }
+    if (arguments.json()) { return report_failure(arguments, result.diagnostics().front().message()); }
     reporter.report(result.diagnostics(), selection.file.get());
     return reporter.status();
   }
@@ -896,7 +396,7 @@ auto tune(std::vector<std::string> args) -> int {
     if (!arguments.json()) { fmt::print(stderr, "{}", candidates_as_text(result->progress)); }
     else { fmt::print("{}\n", nlohmann::json({{"event", "candidates"}, {"candidates", candidates_as_json(result->progress)}}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)); }
   }
-  if (result->abandoned) { return fail(arguments, "the best was not compared with the program, so it is not offered; the measurements are kept"); }
+  if (result->abandoned) { return report_failure(arguments, "the best was not compared with the program, so it is not offered; the measurements are kept"); }
   const std::string& path = arguments.positional()[0];
   // The result of each candidate has its reason already.
   if (arguments.has("--candidate")) { result->causes.clear(); }
