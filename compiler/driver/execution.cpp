@@ -27,6 +27,7 @@
 #include "support/codes.h"
 #include "support/confinement.h"
 #include "support/process.h"
+#include "support/reasons.h"
 #include "support/spelling.h"
 #include "support/text.h"
 
@@ -132,7 +133,7 @@ struct Given {
   std::shared_ptr<const runtime::NpzFile> archive;
 };
 
-auto wrong_argument(const std::string& name, std::string_view why) -> Diagnostic { return error(Code::InterpArgument).arg("name", name).arg("reason", why); }
+auto wrong_argument(const std::string& name, const Reason& why) -> Diagnostic { return error(Code::InterpArgument).arg("name", name).arg("reason", why.text()); }
 
 auto size_text(uint64_t bytes) -> std::string {
   for (auto [shift, letter] : {std::pair(30U, 'G'), std::pair(20U, 'M')}) {
@@ -180,7 +181,7 @@ class CallMaker {
     auto text = arguments_.get("--random");
     if (!text) { return uint64_t{0}; }
     auto number = parse_number(*text, 0, INT64_MAX);
-    if (!number) { return wrong_argument("--random " + *text, "a seed is a whole number"); }
+    if (!number) { return wrong_argument("--random " + *text, because(Why::SeedForm)); }
     return static_cast<uint64_t>(*number);
   }
 
@@ -209,7 +210,7 @@ class CallMaker {
     for (const std::string& text : arguments_.all("--arg")) {
       size_t equals = text.find('=');
       std::string name = text.substr(0, equals);
-      if (equals == std::string::npos) { return wrong_argument("--arg " + text, "it is NAME=FILE.npy or NAME=NUMBER"); }
+      if (equals == std::string::npos) { return wrong_argument("--arg " + text, because(Why::ArgumentForm)); }
       LOOPSMITH_CHECK(check_name(name));
       given_[name] = {text.substr(equals + 1), nullptr};
     }
@@ -218,7 +219,7 @@ class CallMaker {
       auto p = std::find_if(parameters().begin(), parameters().end(), [&, &wanted = name](const codegen::Parameter& q) { return q.name == wanted; });
       if (!value.archive || (p != parameters().end() && p->kind == codegen::Parameter::Kind::Buffer)) { continue; }
       LOOPSMITH_TRY(number, value.archive->read(name));
-      if (number.count() != 1) { return wrong_argument(name, "it is a number, and the file has an array of " + number.describe()); }
+      if (number.count() != 1) { return wrong_argument(name, because(Why::NumberAndArray).arg("found", number.describe())); }
       value = {number.dtype().is_real() ? fmt::format("{}", number.get(0)) : whole_text(number), nullptr};
     }
     return ok();
@@ -229,7 +230,7 @@ class CallMaker {
       auto found = given_.find(call_.interface.shape_variables[i]);
       if (found == given_.end()) { continue; }
       auto number = parse_number(found->second.text, 0, INT32_MAX);
-      if (!number) { return wrong_argument("--arg " + found->first + "=" + found->second.text, "a size is a whole number"); }
+      if (!number) { return wrong_argument("--arg " + found->first + "=" + found->second.text, because(Why::SizeForm)); }
       slots_[parameters().size() + i] = *number;
     }
     return ok();
@@ -238,7 +239,7 @@ class CallMaker {
   auto take_argument(size_t i) -> Status {
     const codegen::Parameter& p = parameters()[i];
     auto found = given_.find(p.name);
-    if (p.kind == codegen::Parameter::Kind::Pointer) { return wrong_argument(p.name, "it is a bare pointer: match a buffer to it, so that its shape is known"); }
+    if (p.kind == codegen::Parameter::Kind::Pointer) { return wrong_argument(p.name, because(Why::BarePointer)); }
     if (p.kind == codegen::Parameter::Kind::Buffer) { return found == given_.end() ? ok() : take_file(i, found->second); }
     // A size of one would hide mistakes of a schedule, and be useless to measure.
     const int64_t usual = codegen::is_size(call_.interface, i) ? runtime::usual_size : 1;
@@ -246,7 +247,7 @@ class CallMaker {
     if (p.dtype.is_real()) {
       double number = static_cast<double>(usual);
       if (found != given_.end() && !is_number(found->second.text, number)) {
-        return wrong_argument("--arg " + p.name + "=" + found->second.text, "a " + p.dtype.str() + " is a number");
+        return wrong_argument("--arg " + p.name + "=" + found->second.text, because(Why::TypeIsNumber).arg("dtype", p.dtype.str()));
       }
       call_.values[i] = number;
       return ok();
@@ -306,17 +307,17 @@ class CallMaker {
 
   auto size_unknown(size_t variable) const -> Diagnostic {
     const std::string& name = call_.interface.shape_variables[variable];
-    return wrong_argument(name, "this size of `" + function_ + "` is not known").remedy(fmt::format("give it: `--arg {}=128`, or a file for a buffer with it", name));
+    return wrong_argument(name, because(Why::SizeOfProgramUnknown).arg("program", function_)).remedy(fmt::format("give it: `--arg {}=128`, or a file for a buffer with it", name));
   }
 
   auto fill_randomly(size_t i, uint64_t seed) -> Status {
     const codegen::Parameter& p = parameters()[i];
     auto shape = codegen::shape_of(call_.interface, i, slots_);
     if (!shape) {
-      return wrong_argument(p.name, fmt::format("its shape {} has no value for these sizes", codegen::shape_text(call_.interface, i))).remedy(fmt::format("give a file: `--arg {}=FILE.npy`", p.name));
+      return wrong_argument(p.name, because(Why::ShapeWithoutValue).arg("shape", codegen::shape_text(call_.interface, i))).remedy(fmt::format("give a file: `--arg {}=FILE.npy`", p.name));
     }
     if (p.is_unknown_index) {
-      return wrong_argument(p.name, "its elements are indices, and their range is not known").remedy(fmt::format("give its contents: `--arg {}=FILE.npy`", p.name));
+      return wrong_argument(p.name, because(Why::IndicesWithoutRange)).remedy(fmt::format("give its contents: `--arg {}=FILE.npy`", p.name));
     }
     int64_t bytes = static_cast<int64_t>(p.dtype.element_bytes()) * p.dtype.lanes;
     bool fits = true;

@@ -140,7 +140,7 @@ auto choose_record(SourceFile& file, const std::string& path, workspace::Selecti
   const script::FileSchedule* schedule = file.document().schedules().find(Name(name));
   if (!schedule || schedule->template_name.empty()) {
     return error(Code::RecordRefused).arg("number", static_cast<int64_t>(1)).arg("file", path)
-        .arg("reason", name.empty() ? fmt::format("`{}` has no template, or several", file.name()) : fmt::format("`{}` is not a template", name))
+        .arg("reason", (name.empty() ? because(Why::NoOneTemplate).arg("file", file.name()) : because(Why::NotATemplate).arg("name", name)).text())
         .remedy("name the template: `--with NAME`");
   }
   LOOPSMITH_TRY(best, script::autotvm::best_of_log(path, records, schedule->template_name, schedule->arguments));

@@ -13,6 +13,7 @@
 #include "ir/plain.h"
 #include "ir/reals.h"
 #include "ir/visitor.h"
+#include "support/reasons.h"
 
 namespace loopsmith::interp {
 namespace {
@@ -65,8 +66,8 @@ auto count_loops(const Compiler& compiler, const Frame& frame, Counts& total) ->
   return out;
 }
 
-auto misfit(const PrimFunc& func, size_t i, const std::string& why) -> Diagnostic {
-  return error(loopsmith::Code::InterpArgument, func->params[i]->origin).arg("name", func->params[i]->name.view()).arg("reason", why);
+auto misfit(const PrimFunc& func, size_t i, const Reason& why) -> Diagnostic {
+  return error(loopsmith::Code::InterpArgument, func->params[i]->origin).arg("name", func->params[i]->name.view()).arg("reason", why.text());
 }
 
 /// The parameters of a compiled function: bindings of buffers, and values of shape variables.
@@ -79,10 +80,10 @@ struct Parameters {
 /// Checks the kind, the type and the rank of the argument for a buffer.
 auto check_buffer(const PrimFunc& func, size_t i, const Buffer& buffer, const Argument& argument) -> Status {
   const auto* view = std::get_if<TensorView>(&argument);
-  if (!view) { return misfit(func, i, "it is a buffer and got a number"); }
-  if (!(view->dtype == buffer->dtype)) { return misfit(func, i, "its elements are " + buffer->dtype.str() + " and it got " + view->dtype.str()); }
+  if (!view) { return misfit(func, i, because(Why::BufferGotNumber)); }
+  if (!(view->dtype == buffer->dtype)) { return misfit(func, i, because(Why::ElementsGotOther).arg("wanted", buffer->dtype.str()).arg("found", view->dtype.str())); }
   if (view->shape.size() != buffer->shape.size()) {
-    return misfit(func, i, "it has " + std::to_string(buffer->shape.size()) + " dimensions and got shape " + shape_text(view->shape));
+    return misfit(func, i, because(Why::RankGotShape).arg("dimensions", buffer->shape.size()).arg("shape", shape_text(view->shape)));
   }
   return ok();
 }
@@ -100,7 +101,7 @@ auto solve_sizes(const PrimFunc& func, std::span<const Argument> arguments) -> R
   for (const BufferSizes& buffer : sizes.buffers) { given.push_back(&tensors[buffer.parameter]); }
   auto wrong = solve(sizes, slots, given);
   if (!wrong) { return slots; }
-  std::string why = wrong->variable != SIZE_MAX ? "no tensor's shape gives this size" : "it must have " + wrong->expected + ", but has " + wrong->found;
+  std::string why = (wrong->variable != SIZE_MAX ? because(Why::NoTensorGivesSize) : because(Why::MustHave).arg("expected", wrong->expected).arg("found", wrong->found)).text();
   if (!wrong->note.empty()) { why += " (" + wrong->note + ")"; }
   return error(loopsmith::Code::InterpArgument, func->origin)
       .arg("name", wrong->variable != SIZE_MAX ? sizes.variables[wrong->variable].name : sizes.buffers[wrong->buffer].name).arg("reason", why);
@@ -176,7 +177,7 @@ auto set_arguments(Frame& frame, Compiler& compiler, const PrimFunc& func, std::
       frame.slots[compiler.slot(param)].f = round_to(param->dtype, value);
     } else {
       const auto* integer = std::get_if<int64_t>(&arguments[i]);
-      if (!integer) { return misfit(func, i, "it is an integer and got a real number"); }
+      if (!integer) { return misfit(func, i, because(Why::IntegerGotReal)); }
       frame.slots[compiler.slot(param)].i = wrap_to(param->dtype, *integer);
     }
   }

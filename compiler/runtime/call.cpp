@@ -8,6 +8,7 @@
 #include "codegen/sizes.h"
 #include "runtime/threads.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::runtime {
 namespace {
@@ -108,7 +109,7 @@ auto bind_arguments(const Interface& interface, std::span<const Value> arguments
 auto invoke(const JitFunction& function, const std::vector<Argument>& slots) -> Status {
   ThreadsScope scope(function.threads);
   if (int32_t code = function.entry(slots.data()); code != 0) {
-    std::string why = last_error().empty() ? fmt::format("it returned {}", code) : last_error();
+    std::string why = last_error().empty() ? because(Why::ReturnedStatus).arg("status", code).text() : last_error();
     clear_error();
     return error(Code::KernelFailed).arg("function", function.interface.name).arg("reason", why);
   }

@@ -13,6 +13,7 @@
 #include "eval/value.h"
 #include "support/codes.h"
 #include "support/diagnostic.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script {
 
@@ -33,7 +34,7 @@ namespace loopsmith::script {
 /// The records of a log, one for each line that is not empty and no comment; TVM skips these. `read_line` gives a record with `number` and `line`, or none and the
 /// reason. An error names the line.
 template <class Record>
-[[nodiscard]] auto read_log(const std::string& path, const std::string& text, std::optional<Record> (*read_line)(const nlohmann::json&, std::string& why)) -> Result<std::vector<Record>> {
+[[nodiscard]] auto read_log(const std::string& path, const std::string& text, std::optional<Record> (*read_line)(const nlohmann::json&, Reason& why)) -> Result<std::vector<Record>> {
   std::vector<Record> out;
   size_t number = 0;
   for (size_t at = 0; at < text.size();) {
@@ -43,9 +44,9 @@ template <class Record>
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#')) { continue; }
     const nlohmann::json parsed = nlohmann::json::parse(line, nullptr, false);
-    std::string why = "it is not JSON";
+    Reason why = because(Why::NotJson);
     std::optional<Record> record = parsed.is_discarded() ? std::nullopt : read_line(parsed, why);
-    if (!record) { return error(Code::CannotRead).arg("file", fmt::format("{}:{}", path, number)).arg("reason", why); }
+    if (!record) { return error(Code::CannotRead).arg("file", fmt::format("{}:{}", path, number)).arg("reason", why.text()); }
     record->number = number;
     record->line = line;
     out.push_back(*std::move(record));

@@ -11,6 +11,7 @@
 #include "script/te/create.h"
 #include "support/codes.h"
 #include "support/guards.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script {
 namespace {
@@ -191,7 +192,7 @@ auto not_followed(const ScheduleRun& run, const Step& step) -> Diagnostic {
   Origin at = step.unknown_because ? step.unknown_because->where : step.unknown_at;
   bool is_inside = at.is_known() && at.decl == step.where.decl && at.begin >= step.where.begin && at.end <= step.where.end;
   Diagnostic out = error(Code::ScheduleNotFollowed, is_inside ? at : step.where).arg("name", run.name.view()).arg("from", " from here on");
-  (void)std::move(out).arg("reason", step.unknown_because ? step.unknown_because->message() : std::string("this is Python that is not evaluated"));
+  (void)std::move(out).arg("reason", step.unknown_because ? step.unknown_because->message() : because(Why::NotEvaluated).text());
   if (!is_inside && at.is_known()) { (void)std::move(out).note(at, "this is not followed"); }
   out.severity = Severity::Hint;
   return out;

@@ -24,6 +24,7 @@
 #include "support/codes.h"
 #include "support/guards.h"
 #include "support/hash.h"
+#include "support/reasons.h"
 #include "support/text.h"
 #include "syntax/record_form.h"
 #include "syntax/schedule_form.h"
@@ -295,7 +296,7 @@ class Update {
   void leave_alone(const FileSchedule& s, const FunctionOfFile& of, const ScheduleFunction& function) {
     const syntax::Expr* program = function.program ? function.program : function.form.made;
     bool has_no_task = !s.template_name.empty() && s.arguments.empty() && !of.item->statements[0]->as<syntax::FunctionDef>()->params.empty();
-    std::string why = has_no_task ? "no task of the file gives the arguments of template `" + s.template_name + "`" : why_unknown(file_, function);
+    std::string why = has_no_task ? because(Why::NoTaskOfTemplate).arg("template", s.template_name).text() : why_unknown(file_, function);
     left_alone.push_back({s.name, program->origin(), std::move(why)});
     unfollowed_.push_back({s.name, of.name, program->origin(), left_alone.back().why});
   }

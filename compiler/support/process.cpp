@@ -2,6 +2,7 @@
 #include "support/process.h"
 
 #include "support/codes.h"
+#include "support/reasons.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -325,7 +326,7 @@ struct ProcessStarter {
       return error(Code::CannotStart).arg("program", wanted).arg("reason", why);
     };
     std::optional<std::string> program = find_program(wanted);
-    if (!program) { return refuse("there is no such program"); }
+    if (!program) { return refuse(because(Why::NoSuchProgramFile).text()); }
 
     Process process;
     ChildPlan plan;

@@ -9,6 +9,7 @@
 #include "ir/rewritten_buffer.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "support/saturate.h"
 #include "transform/fold.h"
 
@@ -146,7 +147,7 @@ auto bind_sizes(const PrimFunc& func, const SizeValues& sizes) -> Result<PrimFun
     if (at == variables.end()) {
       std::string known;
       for (const Var& v : variables) { known += (known.empty() ? "`" : ", `") + v->name.str() + "`"; }
-      return error(Code::BadValue, func->origin).arg("reason", known.empty() ? "the program has no symbolic sizes" : "the program has no size `" + name + "`; its sizes are " + known);
+      return error(Code::BadValue, func->origin).arg("reason", (known.empty() ? because(Why::NoSizes) : because(Why::NoSuchSize).arg("size", name).arg("known", known)).text());
     }
     map.emplace(at->get(), int_imm(value, (*at)->dtype));
   }

@@ -12,6 +12,7 @@
 #include "ir/vocabulary.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/reasons.h"
 #include "transform/fold.h"
 
 namespace loopsmith::transform {
@@ -259,10 +260,10 @@ class Inject : public Mutator {
   }
 
  private:
-  auto fail(const For& loop, std::string why, const std::string& remedy = {}) -> Stmt {
+  auto fail(const For& loop, const Reason& why, const std::string& remedy = {}) -> Stmt {
     if (!failure) {
       Diagnostic d = error(Code::CannotEmit, loop.origin).arg("what", fmt::format("the pipeline of loop `{}`", loop.var->name.str())).arg("function", function_)
-                         .arg("target", "any target").arg("reason", why);
+                         .arg("target", "any target").arg("reason", why.text());
       failure = remedy.empty() ? std::move(d) : std::move(d).remedy(remedy);
     }
     return {};
@@ -270,17 +271,17 @@ class Inject : public Mutator {
 
   auto pipeline(const For& loop, const Attr* stages, const Attr* orders) -> Stmt {
     if (!stages || !orders) {
-      return fail(loop, fmt::format("it has no `{}`", (stages ? order_key() : stage_key()).str()), "give both, a number for each statement");
+      return fail(loop, because(Why::PipelineLacks).arg("annotation", (stages ? order_key() : stage_key()).view()), "give both, a number for each statement");
     }
     auto stage = integers(*stages), order = integers(*orders);
-    if (!stage || !order) { return fail(loop, "`software_pipeline_stage` and `software_pipeline_order` must be lists of integers"); }
-    if (loop.for_kind != ForKind::Serial && loop.for_kind != ForKind::Unrolled) { return fail(loop, "its iterations run in any order"); }
-    if (jumps_out_of(loop.body).any()) { return fail(loop, "`break`, `continue` or a return ends its iterations early"); }
+    if (!stage || !order) { return fail(loop, because(Why::PipelineLists)); }
+    if (loop.for_kind != ForKind::Serial && loop.for_kind != ForKind::Unrolled) { return fail(loop, because(Why::IterationsUnordered)); }
+    if (jumps_out_of(loop.body).any()) { return fail(loop, because(Why::IterationsEndEarly)); }
     std::vector<Buffer> buffers;
     std::vector<Part> parts;
     take(loop.body, buffers, parts);
     if (parts.size() != stage->size() || parts.size() != order->size()) {
-      return fail(loop, fmt::format("its body has {} statements, `software_pipeline_stage` has {} numbers and `software_pipeline_order` {}", parts.size(), stage->size(), order->size()));
+      return fail(loop, because(Why::PipelineCounts).arg("found", parts.size()).arg("stages", stage->size()).arg("places", order->size()));
     }
     std::set<int64_t> seen;
     int64_t last = 0;
@@ -288,8 +289,8 @@ class Inject : public Mutator {
       parts[i].stage = (*stage)[i];
       parts[i].order = (*order)[i];
       last = std::max(last, parts[i].stage);
-      if (parts[i].stage < 0 || parts[i].stage > 64) { return fail(loop, fmt::format("{} is not a stage: stages are 0 to 64", parts[i].stage)); }
-      if (!seen.insert(parts[i].order).second) { return fail(loop, fmt::format("two statements have place {} in `software_pipeline_order`", parts[i].order)); }
+      if (parts[i].stage < 0 || parts[i].stage > 64) { return fail(loop, because(Why::PipelineStage).arg("stage", parts[i].stage)); }
+      if (!seen.insert(parts[i].order).second) { return fail(loop, because(Why::PipelinePlaceTwice).arg("place", parts[i].order)); }
       parts[i].touched.visit(parts[i].stmt);
     }
     // Buffers are allocated in front of the loop, so their shapes must not use variables of an iteration.
@@ -304,7 +305,7 @@ class Inject : public Mutator {
     for (const Buffer& b : buffers) {
       auto depends = [&](const Expr& e) { return e && uses_var(e, [&](const VarNode& v) { return inside.contains(&v); }); };
       if (std::any_of(b->shape.begin(), b->shape.end(), depends) || std::any_of(b->strides.begin(), b->strides.end(), depends)) {
-        return fail(loop, fmt::format("the size of `{}` differs between iterations", b->name.str()));
+        return fail(loop, because(Why::SizeOfIterations).arg("buffer", b->name.view()));
       }
     }
     if (!check(loop, parts, buffers)) { return {}; }
@@ -330,7 +331,7 @@ class Inject : public Mutator {
     for (size_t i = 0; i < parts.size(); ++i) {
       for (const VarNode* v : parts[i].touched.raw) {
         if (own.contains(v)) {
-          fail(loop, fmt::format("the address of `{}` is used, and the pipeline needs several copies of that buffer", own.at(v).str()));
+          fail(loop, because(Why::AddressUsed).arg("buffer", own.at(v).view()));
           return false;
         }
       }
@@ -349,9 +350,9 @@ class Inject : public Mutator {
         if (!v) { continue; }
         std::string name = own.contains(v) ? own.at(v).str() : v->name.str();
         if (own.contains(v)) {
-          fail(loop, fmt::format("statement {} uses `{}` after statement {}, and would come before it", j, name, i), "later statements need a later stage, or the same and a later place");
+          fail(loop, because(Why::UsedAfter).arg("later", j).arg("buffer", name).arg("earlier", i), "later statements need a later stage, or the same and a later place");
         } else {
-          fail(loop, fmt::format("statements {} and {} both use `{}`, which iterations share, in different stages or another order", i, j, name),
+          fail(loop, because(Why::UsedInStages).arg("earlier", i).arg("later", j).arg("buffer", name),
                "put them in one stage, or a buffer between them that is allocated in the loop");
         }
         return false;

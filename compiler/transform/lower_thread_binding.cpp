@@ -14,6 +14,7 @@
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "support/scoped_value.h"
 #include "transform/thread_block.h"
 
@@ -22,7 +23,7 @@ namespace {
 
 struct Problem {
   std::string what;
-  std::string why;
+  Reason why;
   Origin origin;
 };
 
@@ -48,8 +49,8 @@ class Fission {
     int element_bytes;
   };
 
-  auto fail(std::string what, std::string why, Origin origin) -> Stmt {
-    if (!problem) { problem = Problem{std::move(what), std::move(why), origin}; }
+  auto fail(std::string what, const Reason& why, Origin origin) -> Stmt {
+    if (!problem) { problem = Problem{std::move(what), why, origin}; }
     return no_op();
   }
 
@@ -57,7 +58,7 @@ class Fission {
   auto split(const Stmt& stmt) -> Stmt {
     if (problem || is_barrier(stmt)) { return no_op(); }
     if (!waits(stmt)) {
-      if (jumps_out_of(stmt).any()) { return fail("`break`, `continue` or a return", "the threads around wait for each other, and only some of them might execute it", stmt.origin()); }
+      if (jumps_out_of(stmt).any()) { return fail("`break`, `continue` or a return", because(Why::OnlySomeThreads), stmt.origin()); }
       return for_all(stmt);
     }
     if (auto loop = as_thread_loop(stmt)) {
@@ -73,14 +74,14 @@ class Fission {
       }
       case NodeKind::While: {
         const auto& n = *stmt.as<While>();
-        if (!is_uniform(n.condition)) { return fail("a `while` with a barrier inside", "its threads may run different numbers of iterations", n.origin); }
+        if (!is_uniform(n.condition)) { return fail("a `while` with a barrier inside", because(Why::ThreadsRunDifferently), n.origin); }
         return make<While>(n.condition, split(n.body), n.origin);
       }
       case NodeKind::IfThenElse: return branch(*stmt.as<IfThenElse>());
       case NodeKind::LetStmt: {
         const auto& n = *stmt.as<LetStmt>();
         if (is_uniform(n.value) && !reads(n.value)) { return make<LetStmt>(n.var, n.value, split(n.body), n.origin); }
-        if (n.var->dtype.is_handle()) { return fail("a pointer", "it is kept across a barrier", n.origin); }
+        if (n.var->dtype.is_handle()) { return fail("a pointer", because(Why::KeptAcrossBarrier), n.origin); }
         Buffer kept = array(n.var->name.str(), n.var->dtype);
         Stmt keep = for_all(make<BufferStore>(kept, n.value, Array<Expr>{Expr(thread_)}, n.origin));
         kept_[n.var.get()] = kept;
@@ -106,9 +107,9 @@ class Fission {
         if (!widened) { return no_op(); }
         return make<DeclBuffer>(widened, split(n.body), n.origin);
       }
-      case NodeKind::BufferStore: return fail("an exchange within a warp", "the indices of the block's threads are not all known there", stmt.origin());
-      case NodeKind::Evaluate: return fail("a reduction across threads", "it has no combiner, or the indices of its threads are not known there", stmt.origin());
-      default: return fail("a statement with a barrier inside", "it cannot be executed by all threads at once", stmt.origin());
+      case NodeKind::BufferStore: return fail("an exchange within a warp", because(Why::WarpThreadsUnknown), stmt.origin());
+      case NodeKind::Evaluate: return fail("a reduction across threads", because(Why::NoCombinerOfThreads), stmt.origin());
+      default: return fail("a statement with a barrier inside", because(Why::NotByAllThreads), stmt.origin());
     }
   }
 
@@ -132,11 +133,11 @@ class Fission {
   /// A buffer of a thread gets elements for all threads.
   auto allocation(const Allocate& n) -> Stmt {
     Expr elements = product_of(n.extents);
-    if (!is_uniform(elements)) { return fail(fmt::format("the buffer `{}`", n.data->name.str()), "its threads may disagree on its size", n.origin); }
+    if (!is_uniform(elements)) { return fail(fmt::format("the buffer `{}`", n.data->name.str()), because(Why::ThreadsDisagreeOnSize), n.origin); }
     if (n.data->pointer && is_shared_memory(n.data->pointer->scope.view())) { return make<Allocate>(n.data, n.dtype, n.extents, n.condition, split(n.body), n.annotations, n.origin); }
     auto of_all = known_product(Array<Expr>{block_.count(), elements});
     if (!of_all || *of_all > std::numeric_limits<int32_t>::max()) {
-      return fail(fmt::format("the buffer `{}`", n.data->name.str()), "its elements for all threads of a block are more than an int32 counts", n.origin);
+      return fail(fmt::format("the buffer `{}`", n.data->name.str()), because(Why::ThreadElementsBeyondInt), n.origin);
     }
     own_[n.data.get()] = {elements, n.dtype.element_bytes() * n.dtype.lanes};
     return make<Allocate>(n.data, n.dtype, Array<Expr>{mul(block_.count(), elements)}, n.condition, split(n.body), n.annotations, n.origin);
@@ -157,7 +158,7 @@ class Fission {
     if (found != widened_.end()) { return found->second; }
     const Own& own = own_.at(buffer->data.get());
     if (buffer->dtype.element_bytes() * buffer->dtype.lanes != own.element_bytes || buffer->shape.size() > 1) {
-      (void)fail(fmt::format("the view `{}`", buffer->name.str()), "it views a thread's memory as elements of another size", buffer->origin);
+      (void)fail(fmt::format("the view `{}`", buffer->name.str()), because(Why::ViewOfOtherSize), buffer->origin);
       return {};
     }
     BufferNode fields = *buffer;
@@ -182,7 +183,7 @@ class Fission {
   }
   auto serial(const Var& v, const Var& alias, const Expr& min, const Expr& extent, const Stmt& body, Origin origin, AttrMap annotations, NodeId id) -> Stmt {
     if (!is_uniform(min) || !is_uniform(extent)) {
-      return fail(fmt::format("the loop `{}` with a barrier inside", v->name.str()), "its threads may run different numbers of iterations", origin);
+      return fail(fmt::format("the loop `{}` with a barrier inside", v->name.str()), because(Why::ThreadsRunDifferently), origin);
     }
     Stmt inner = split(alias ? substitute(body, {{alias.get(), Expr(v)}}) : body);
     return make<For>(v, min, extent, ForKind::Serial, std::move(inner), std::nullopt, std::move(annotations), origin, id);
@@ -231,7 +232,7 @@ class Fission {
       if (&n == fission_.thread_.get()) { return number_; }
       if (auto found = fission_.index_of_.find(&n); found != fission_.index_of_.end()) { return cast(n.dtype, Expr(indices_[found->second])); }
       if (auto found = fission_.kept_.find(&n); found != fission_.kept_.end()) { return make<BufferLoad>(found->second, Array<Expr>{number_}); }
-      if (fission_.own_.contains(&n)) { (void)fission_.fail(fmt::format("the pointer `{}`", n.name.str()), "each thread has its own memory there", n.origin); }
+      if (fission_.own_.contains(&n)) { (void)fission_.fail(fmt::format("the pointer `{}`", n.name.str()), because(Why::ThreadHasOwnMemory), n.origin); }
       return Mutator::on(n);
     }
     auto on(const BufferLoad& n) -> Expr override {
@@ -347,7 +348,7 @@ auto lower_thread_binding(const IRModule& module, const LowerContext&) -> Result
     if (lower.problem) {
       std::string function;
       for (const auto& [name, f] : module->functions) { if (f == func) { function = called(name, f); } }
-      return error(Code::CannotEmit, lower.problem->origin).arg("what", lower.problem->what).arg("function", function).arg("target", "a processor").arg("reason", lower.problem->why);
+      return error(Code::CannotEmit, lower.problem->origin).arg("what", lower.problem->what).arg("function", function).arg("target", "a processor").arg("reason", lower.problem->why.text());
     }
     return with_body(func, std::move(body));
   });

@@ -9,6 +9,7 @@
 #include "ir/ops.h"
 #include "ir/reals.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "target/hardware.h"
 
 namespace loopsmith::codegen {
@@ -23,9 +24,9 @@ ModuleBuilder::ModuleBuilder(llvm::LLVMContext& context, llvm::Module& module, c
   begin_debug_info();
 }
 
-auto ModuleBuilder::fail(std::string what, std::string why, Origin where) -> llvm::Value* {
+auto ModuleBuilder::fail(std::string_view what, const Reason& why, Origin where) -> llvm::Value* {
   if (!failure_) {
-    failure_ = error(Code::CannotEmit, where).arg("what", what).arg("function", function_name_).arg("target", target_.str()).arg("reason", why);
+    failure_ = error(Code::CannotEmit, where).arg("what", what).arg("function", function_name_).arg("target", target_.str()).arg("reason", why.text());
   }
   return nullptr;
 }
@@ -62,7 +63,7 @@ auto ModuleBuilder::type_of(DataType dtype) -> llvm::Type* {
     default: break;
   }
   if (scalar == nullptr || dtype.scalable) {
-    fail(fmt::format("a value of type `{}`", dtype.str()), "this type has no code here yet", {});
+    fail(fmt::format("a value of type `{}`", dtype.str()), because(Why::NoCodeForType), {});
     scalar = llvm::Type::getInt32Ty(context_);
   }
   return dtype.lanes > 1 ? llvm::FixedVectorType::get(scalar, dtype.lanes) : scalar;
@@ -70,7 +71,7 @@ auto ModuleBuilder::type_of(DataType dtype) -> llvm::Type* {
 
 auto ModuleBuilder::memory_type_of(DataType dtype) -> llvm::Type* {
   if (dtype.is_bool()) { return type_of(DataType::uint(8, dtype.lanes)); }
-  if (is_short_real(dtype) && dtype.bits % 8 != 0) { fail(fmt::format("a buffer of `{}`", dtype.str()), "its elements are not whole bytes", {}); }
+  if (is_short_real(dtype) && dtype.bits % 8 != 0) { fail(fmt::format("a buffer of `{}`", dtype.str()), because(Why::NotWholeBytes), {}); }
   return type_of(dtype);
 }
 

@@ -26,6 +26,7 @@
 
 #include "codegen/llvm/codegen.h"
 #include "ir/ir.h"
+#include "support/reason.h"
 
 namespace loopsmith::codegen {
 
@@ -113,7 +114,7 @@ class ModuleBuilder {
   };
 
   // -- failing (builder.cpp)
-  auto fail(std::string what, std::string why, Origin where) -> llvm::Value*;
+  auto fail(std::string_view what, const Reason& why, Origin where) -> llvm::Value*;
   auto fail_not_flat(std::string what, Origin where) -> llvm::Value*;
 
   // -- lines of the text (debug_info.cpp)

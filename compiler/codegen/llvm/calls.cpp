@@ -10,23 +10,21 @@
 #include "codegen/llvm/builder.h"
 #include "ir/ops.h"
 #include "ir/reals.h"
+#include "support/reasons.h"
 #include "support/text.h"
 
 namespace loopsmith::codegen {
 namespace {
 
 /// Intrinsics without code, by the beginning of their names, and the reason.
-struct Refusal { std::string_view prefix; const char* why; };
+struct Refusal { std::string_view prefix; Why why = Why::NeedsGpu; };
 
 constexpr Refusal refused_on_processors[] = {
-    {"tvm_warp_shuffle", "the threads that exchange values here are not those of loops over `threadIdx` around it"},
-    {"tvm_warp_", nullptr}, {"ptx_", nullptr}, {"mma_", nullptr}, {"cuda_", nullptr}, {"simdgroup_", nullptr}, {"make_filled_simdgroup", nullptr},
-    {"tvm_load_matrix", nullptr}, {"tvm_store_matrix", nullptr}, {"tvm_mma", nullptr}, {"tvm_bmma", nullptr}, {"tvm_fill_fragment", nullptr}};
-constexpr const char* needs_gpu = "it needs threads or a matrix unit of a GPU, which a processor does not have; `loopsmith interpret` executes most of these calls";
+    {"tvm_warp_shuffle", Why::ThreadsNotAround}, {"tvm_warp_"}, {"ptx_"}, {"mma_"}, {"cuda_"}, {"simdgroup_"}, {"make_filled_simdgroup"},
+    {"tvm_load_matrix"}, {"tvm_store_matrix"}, {"tvm_mma"}, {"tvm_bmma"}, {"tvm_fill_fragment"}};
 
 /// Host code around calls, and memory that only a device's runtime allocates. Passes have replaced the forms that the module defines.
 constexpr std::string_view runtime_families[] = {"tvm_stack_", "tvm_struct_", "tvm_throw_", "tvm_check_return", "anylist_", "lookup_param", "texture2d_", "nd_mem_alloc", "TVMBackend"};
-constexpr const char* needs_runtime = "it needs a runtime, and none is linked; `loopsmith interpret` executes it where the module defines it";
 
 }  // namespace
 
@@ -38,10 +36,9 @@ class CallBuilder {
   }
 
   auto emit() -> llvm::Value* {
-    if (const char* why = refusal()) { return wrong(why); }
+    if (auto why = refusal()) { return wrong(because(*why)); }
     if (op_.starts_with("@")) {
-      return wrong("this call of a function of the module cannot be compiled in place: the function calls itself, which `loopsmith interpret` executes, returns in a "
-                   "loop whose iterations have no order, is for another target, or does not fit its arguments");
+      return wrong(because(Why::CallNotInPlace));
     }
     if (b_.is_nvidia()) {
       Value made = b_.nvidia_call(node_, op_);
@@ -60,7 +57,7 @@ class CallBuilder {
     if (type_.bits == 16 && std::all_of(node_.args.begin(), node_.args.end(), [](const Expr& arg) { return arg.dtype().is_real(); })) { return half_through_float(); }
     const Row* own = type_.bits == 32 && args_.size() == 1 ? find(float_functions) : nullptr;
     if (own == nullptr) { own = find(library_functions); }
-    return own != nullptr ? apply(*own) : wrong("there is no code for it here");
+    return own != nullptr ? apply(*own) : wrong(because(Why::NoCodeHere));
   }
 
  private:
@@ -95,40 +92,40 @@ class CallBuilder {
   auto apply(const Row& row) -> Value {
     size_t given = node_.args.size();
     if (given < row.fewest || given > row.most) {
-      return wrong(fmt::format("it takes {}{}, {} are given", row.most == any ? "at least " : "", count_text(static_cast<int64_t>(row.fewest), "argument"), given));
+      return wrong(because(Why::TakesArguments).arg("wanted", (row.most == any ? "at least " : "") + count_text(static_cast<int64_t>(row.fewest), "argument")).arg("given", given));
     }
-    if (const char* why = takes_other_types(row.takes)) { return wrong(why); }
+    if (auto why = takes_other_types(row.takes)) { return wrong(*why); }
     id_ = row.id;
     return (this->*row.emit)();
   }
 
-  /// The reason why arguments of these types are refused; null: they are accepted. LLVM crashes at an instruction with operands of other types.
-  [[nodiscard]] auto takes_other_types(Takes takes) const -> const char* {
-    if (takes == Takes::Any) { return nullptr; }
+  /// The reason why arguments of these types are refused; none: they are accepted. LLVM crashes at an instruction with operands of other types.
+  [[nodiscard]] auto takes_other_types(Takes takes) const -> std::optional<Reason> {
+    if (takes == Takes::Any) { return std::nullopt; }
     for (const Expr& arg : node_.args) {
       DataType t = arg.dtype();
-      if (takes == Takes::Integers && (!t.is_integral() || !type_.is_integral())) { return "it takes and returns integers"; }
-      if (takes == Takes::SameIntegers && (!t.is_integral() || t.element() != type_.element())) { return "it takes and returns integers of one type"; }
-      if (takes == Takes::SameType && t.element() != type_.element()) { return "its arguments must have the type of its result"; }
-      if (takes == Takes::FirstOfSameType && &arg == &node_.args[0] && t.element() != type_.element()) { return "its first argument must have the type of its result"; }
-      if (takes == Takes::FirstOfSameType && &arg != &node_.args[0] && !t.is_integral()) { return "its second argument must be an integer"; }
-      if (t.lanes != 1 && t.lanes != type_.lanes) { return "its arguments must have as many lanes as its result"; }
+      if (takes == Takes::Integers && (!t.is_integral() || !type_.is_integral())) { return because(Why::TakesIntegers); }
+      if (takes == Takes::SameIntegers && (!t.is_integral() || t.element() != type_.element())) { return because(Why::TakesSameIntegers); }
+      if (takes == Takes::SameType && t.element() != type_.element()) { return because(Why::ArgumentsOfResultType); }
+      if (takes == Takes::FirstOfSameType && &arg == &node_.args[0] && t.element() != type_.element()) { return because(Why::FirstOfResultType); }
+      if (takes == Takes::FirstOfSameType && &arg != &node_.args[0] && !t.is_integral()) { return because(Why::SecondNotInteger); }
+      if (t.lanes != 1 && t.lanes != type_.lanes) { return because(Why::LanesOfResult); }
     }
-    return nullptr;
+    return std::nullopt;
   }
 
-  [[nodiscard]] auto refusal() const -> const char* {
+  [[nodiscard]] auto refusal() const -> std::optional<Why> {
     if (!b_.is_gpu()) {
       for (const Refusal& r : refused_on_processors) {
-        if (op_.starts_with(r.prefix)) { return r.why != nullptr ? r.why : needs_gpu; }
+        if (op_.starts_with(r.prefix)) { return r.why; }
       }
     }
     bool is_of_runtime = std::any_of(std::begin(runtime_families), std::end(runtime_families), [&](std::string_view family) { return op_.starts_with(family); });
-    return is_of_runtime ? needs_runtime : nullptr;
+    return is_of_runtime ? std::optional(Why::NeedsRuntime) : std::nullopt;
   }
 
-  auto wrong(std::string why) -> Value { return b_.fail(fmt::format("`{}`", op_), std::move(why), node_.origin); }
-  auto no_code_for_type() -> Value { return wrong(fmt::format("there is no code for it with the result `{}`", type_.str())); }
+  auto wrong(const Reason& why) -> Value { return b_.fail(fmt::format("`{}`", op_), why, node_.origin); }
+  auto no_code_for_type() -> Value { return wrong(because(Why::NoCodeForResult).arg("dtype", type_.str())); }
   [[nodiscard]] auto has_failed() const -> bool { return b_.failure_.has_value(); }
   /// The value of a call without a result.
   auto nothing() -> Value { return ir_.getInt32(0); }
@@ -155,7 +152,7 @@ class CallBuilder {
 
   auto address_of() -> Value {
     const auto* place = node_.args[0].as<BufferLoad>();
-    return place != nullptr ? b_.address_of(*place) : wrong("its argument is not an element of a buffer");
+    return place != nullptr ? b_.address_of(*place) : wrong(because(Why::NotAnElement));
   }
 
   /// The element `offset` of memory, as a pointer. The machine ignores the extent and the kind of the access.
@@ -168,12 +165,12 @@ class CallBuilder {
 
   auto external() -> Value {
     const auto* name = node_.args[0].as<StringImm>();
-    return name != nullptr ? b_.external(name->value, node_) : wrong("its first argument is not the name of a function");
+    return name != nullptr ? b_.external(name->value, node_) : wrong(because(Why::FirstNoFunction));
   }
 
   auto packed() -> Value {
     const auto* name = node_.args.empty() ? nullptr : node_.args[0].as<StringImm>();
-    return wrong(fmt::format("the module has no function `{}` that takes these arguments, and packed functions from elsewhere are not linked", name != nullptr ? name->value : std::string()));
+    return wrong(because(Why::NoFunctionToCall).arg("function", name != nullptr ? name->value : std::string()));
   }
 
   auto machine_instruction() -> Value { return b_.machine_instruction(node_); }
@@ -222,14 +219,14 @@ class CallBuilder {
   auto reinterpret() -> Value {
     llvm::Type* type = b_.type_of(type_);
     if (has_failed()) { return nullptr; }
-    if (type_.is_handle() != node_.args[0].dtype().is_handle() || type_.is_void()) { return wrong("a pointer is not a number"); }
-    if (type->getPrimitiveSizeInBits() != args_[0]->getType()->getPrimitiveSizeInBits()) { return wrong("the types differ in size"); }
+    if (type_.is_handle() != node_.args[0].dtype().is_handle() || type_.is_void()) { return wrong(because(Why::PointerNoNumber)); }
+    if (type->getPrimitiveSizeInBits() != args_[0]->getType()->getPrimitiveSizeInBits()) { return wrong(because(Why::TypesDifferInSize)); }
     return ir_.CreateBitCast(args_[0], type);
   }
 
   auto ret() -> Value {
     if (!args_.empty() && (!node_.args[0].dtype().is_integral() || node_.args[0].dtype().is_vector())) {
-      return wrong(fmt::format("a compiled function returns a status, not a value of type `{}`: write the result into a buffer", node_.args[0].dtype().str()));
+      return wrong(because(Why::ReturnsStatus).arg("dtype", node_.args[0].dtype().str()));
     }
     b_.stop_with(args_.empty() ? nothing() : ir_.CreateIntCast(args_[0], ir_.getInt32Ty(), true));
     ir_.SetInsertPoint(llvm::BasicBlock::Create(b_.context_, "unreached", b_.frame_.function));
@@ -297,10 +294,10 @@ class CallBuilder {
   auto lanes_from(int first) -> Value {
     int given = 0;
     for (const Expr& arg : node_.args) {
-      if (arg.dtype().is_scalar() || arg.dtype().element() != type_.element() || arg.dtype() != node_.args[0].dtype()) { return wrong("its arguments are not vectors of the result's type"); }
+      if (arg.dtype().is_scalar() || arg.dtype().element() != type_.element() || arg.dtype() != node_.args[0].dtype()) { return wrong(because(Why::ArgumentsNotVectors)); }
       given += arg.dtype().lanes;
     }
-    if (type_.is_scalar() || first + type_.lanes > given) { return wrong(fmt::format("its result has {} lanes, and its arguments have {}", type_.lanes, given)); }
+    if (type_.is_scalar() || first + type_.lanes > given) { return wrong(because(Why::ResultLanes).arg("found", type_.lanes).arg("given", given)); }
     std::vector<int> lanes;
     for (int i = 0; i < type_.lanes; ++i) { lanes.push_back(first + i); }
     return args_.size() == 2 ? ir_.CreateShuffleVector(args_[0], args_[1], lanes) : ir_.CreateShuffleVector(args_[0], lanes);
@@ -336,7 +333,7 @@ class CallBuilder {
 
   /// float16: computed in float32 and rounded after.
   auto half_through_float() -> Value {
-    if (args_.empty()) { return wrong("it has no argument"); }
+    if (args_.empty()) { return wrong(because(Why::NoArgument)); }
     std::vector<Expr> wide;
     for (const Expr& arg : node_.args) { wide.push_back(make<Cast>(DataType::float_(32, arg.dtype().lanes), arg)); }
     Value value = b_.call(*make<Call>(DataType::float_(32, type_.lanes), node_.op, Array<Expr>(wide), node_.origin));
@@ -443,7 +440,7 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* { return CallBuilder(
 auto ModuleBuilder::libm(std::string_view name, DataType dtype, const std::vector<llvm::Value*>& args) -> llvm::Value* {
   if (is_gpu() || options_.without_c_library) {
     llvm::Value* made = dtype.bits == 32 ? gpu_function(name, args) : nullptr;
-    return made != nullptr ? made : fail(fmt::format("`{}` of `{}`", name, dtype.element().str()), "a GPU has no C library", {});
+    return made != nullptr ? made : fail(fmt::format("`{}` of `{}`", name, dtype.element().str()), because(Why::NoCLibrary), {});
   }
   const bool is_double = dtype.bits == 64;
   llvm::Type* type = is_double ? ir_.getDoubleTy() : ir_.getFloatTy();

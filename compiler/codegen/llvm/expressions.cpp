@@ -5,6 +5,7 @@
 #include "ir/ops.h"
 #include "ir/reals.h"
 #include "ir/visitor.h"
+#include "support/reasons.h"
 #include "support/scoped_value.h"
 
 namespace loopsmith::codegen {
@@ -41,21 +42,21 @@ auto ModuleBuilder::eval(const Expr& expr) -> llvm::Value* {
   if (failure_) { return nullptr; }
   if (++depth_ > max_depth) {
     --depth_;
-    return fail("an expression", fmt::format("it is nested more than {} deep", max_depth), expr.origin());
+    return fail("an expression", because(Why::NestedDeeper).arg("limit", max_depth), expr.origin());
   }
   llvm::DebugLoc around = ir_.getCurrentDebugLocation();
   mark(expr.origin());
   llvm::Value* out = eval_node(expr);
   ir_.SetCurrentDebugLocation(around);
   --depth_;
-  if (out == nullptr && !failure_) { fail("an expression", "it has no value", expr.origin()); }
+  if (out == nullptr && !failure_) { fail("an expression", because(Why::NoValue), expr.origin()); }
   return out;
 }
 
 auto ModuleBuilder::variable(const VarNode& var) -> llvm::Value* {
   auto found = frame_.vars.find(&var);
   if (found == frame_.vars.end()) {
-    return fail(fmt::format("the variable `{}`", var.name.str()), "its definition is not around its use", var.origin);
+    return fail(fmt::format("the variable `{}`", var.name.str()), because(Why::DefinitionNotAround), var.origin);
   }
   Binding& binding = found->second;
   if (binding.value != nullptr) { return binding.value; }
@@ -134,7 +135,7 @@ auto ModuleBuilder::eval_index(const Expr& expr) -> llvm::Value* {
         const auto* n = static_cast<const BinaryNode*>(expr.get());
         if (++depth_ > max_depth) {
           --depth_;
-          return fail("an expression", fmt::format("it is nested more than {} deep", max_depth), expr.origin());
+          return fail("an expression", because(Why::NestedDeeper).arg("limit", max_depth), expr.origin());
         }
         llvm::Value* a = eval_index(n->a);
         llvm::Value* b = eval_index(n->b);
@@ -145,7 +146,7 @@ auto ModuleBuilder::eval_index(const Expr& expr) -> llvm::Value* {
       default: break;
     }
   }
-  if (!t.is_integral() || !t.is_scalar()) { return fail("an index", fmt::format("it is `{}`, not an integer", t.str()), expr.origin()); }
+  if (!t.is_integral() || !t.is_scalar()) { return fail("an index", because(Why::IndexNotInteger).arg("dtype", t.str()), expr.origin()); }
   llvm::Value* value = eval(expr);
   if (failure_) { return nullptr; }
   return t.is_int() ? ir_.CreateSExtOrTrunc(value, ir_.getInt64Ty()) : ir_.CreateZExtOrTrunc(value, ir_.getInt64Ty());
@@ -202,7 +203,7 @@ auto ModuleBuilder::cast(llvm::Value* value, DataType from, DataType to, Origin 
     value = splat(value, to.lanes);
     from = from.with_lanes(to.lanes);
   }
-  if (from.lanes != to.lanes) { return fail("a cast", fmt::format("`{}` and `{}` have different numbers of lanes", from.str(), to.str()), where); }
+  if (from.lanes != to.lanes) { return fail("a cast", because(Why::LanesDiffer).arg("from", from.str()).arg("to", to.str()), where); }
   if (from == to) { return value; }
   if (is_short_real(from)) {
     value = short_to_float(value, from);
@@ -231,7 +232,7 @@ auto ModuleBuilder::cast(llvm::Value* value, DataType from, DataType to, Origin 
   if (from.is_handle() && to.is_handle()) { return value; }
   if (from.is_handle() && to.is_integral()) { return ir_.CreatePtrToInt(value, type); }
   if (from.is_integral() && to.is_handle()) { return ir_.CreateIntToPtr(value, type); }
-  return fail("a cast", fmt::format("no conversion from `{}` to `{}` exists", from.str(), to.str()), where);
+  return fail("a cast", because(Why::NoConversion).arg("from", from.str()).arg("to", to.str()), where);
 }
 
 /// Division that rounds towards minus infinity. Signed: the truncated quotient, minus 1 if the signs differ and the remainder is not 0.
@@ -514,7 +515,7 @@ auto ModuleBuilder::eval_node(const Expr& expr) -> llvm::Value* {
       for (size_t i = 0; i < n->indices.size(); ++i) {
         auto index = as_int(n->indices[i]);
         if (!index || *index < 0 || static_cast<size_t>(*index) >= elements.size()) {
-          return fail("a shuffle", "its indices are not constants within its vectors", n->origin);
+          return fail("a shuffle", because(Why::ShuffleIndices), n->origin);
         }
         if (t.lanes == 1) { return elements[static_cast<size_t>(*index)]; }
         out = ir_.CreateInsertElement(out, elements[static_cast<size_t>(*index)], i);

@@ -5,14 +5,15 @@
 
 #include "codegen/llvm/builder.h"
 #include "ir/externals.h"
+#include "support/reasons.h"
 
 namespace loopsmith::codegen {
 
 auto ModuleBuilder::external(const std::string& name, const Call& node) -> llvm::Value* {
-  auto wrong = [&](std::string why) { return fail(fmt::format("the call of `{}`", name), std::move(why), node.origin); };
+  auto wrong = [&](const Reason& why) { return fail(fmt::format("the call of `{}`", name), why, node.origin); };
   const External known = loopsmith::external(name);
   if (known.kind == ExternalKind::Unknown && options_.hosted) {
-    (void)wrong("it is not among the external functions that run here");
+    (void)wrong(because(Why::ExternalNotHere));
     (void)std::move(*failure_).remedy("call a maths function of C, `memcpy`, `memmove` or `memset`; or build a library and link it with the function");
     return nullptr;
   }
@@ -21,34 +22,34 @@ auto ModuleBuilder::external(const std::string& name, const Call& node) -> llvm:
   std::vector<llvm::Type*> types;
   for (size_t i = 1; i < node.args.size(); ++i) {
     if (known.kind == ExternalKind::Maths && node.args[i].dtype() != known.type) {
-      return wrong(fmt::format("it takes `{}`, and argument {} is `{}`", known.type.str(), i, node.args[i].dtype().str()));
+      return wrong(because(Why::TakesTypes).arg("wanted", known.type.str()).arg("number", i).arg("found", node.args[i].dtype().str()));
     }
     args.push_back(eval(node.args[i]));
     if (failure_) { return nullptr; }
     types.push_back(args.back()->getType());
   }
   if (known.kind == ExternalKind::Maths) {
-    if (args.size() != static_cast<size_t>(known.arguments)) { return wrong(fmt::format("it takes {} argument{}, and {} are given", known.arguments, known.arguments == 1 ? "" : "s", args.size())); }
-    if (node.dtype != known.type) { return wrong(fmt::format("it returns `{}`, not `{}`", known.type.str(), node.dtype.str())); }
+    if (args.size() != static_cast<size_t>(known.arguments)) { return wrong(because(Why::TakesArguments).arg("wanted", count_text(known.arguments, "argument")).arg("given", args.size())); }
+    if (node.dtype != known.type) { return wrong(because(Why::ReturnsType).arg("wanted", known.type.str()).arg("found", node.dtype.str())); }
   }
   llvm::Type* result = node.dtype.is_void() ? ir_.getVoidTy() : type_of(node.dtype);
   if (failure_) { return nullptr; }
   auto* type = llvm::FunctionType::get(result, types, false);
   llvm::FunctionCallee callee = module_.getOrInsertFunction(name, type);
-  if (callee.getFunctionType() != type) { return wrong("another call of it has other types"); }
+  if (callee.getFunctionType() != type) { return wrong(because(Why::OtherCallTypes)); }
   llvm::Value* out = ir_.CreateCall(callee, args);
   return node.dtype.is_void() ? ir_.getInt32(0) : out;
 }
 
 /// memcpy, memmove and memset: stops the function if the bytes are not inside of the buffers' memory.
 auto ModuleBuilder::memory_function(const std::string& name, const Call& node) -> llvm::Value* {
-  auto wrong = [&](std::string why) { return fail(fmt::format("the call of `{}`", name), std::move(why), node.origin); };
-  if (node.args.size() != 4) { return wrong(fmt::format("it takes 3 arguments, and {} are given", node.args.size() - 1)); }
+  auto wrong = [&](const Reason& why) { return fail(fmt::format("the call of `{}`", name), why, node.origin); };
+  if (node.args.size() != 4) { return wrong(because(Why::TakesArguments).arg("wanted", "3 arguments").arg("given", node.args.size() - 1)); }
   const bool sets = name == "memset";
   for (size_t i = 1; i <= (sets ? 1U : 2U); ++i) {
-    if (!node.args[i].dtype().is_handle()) { return wrong(fmt::format("argument {} is not a pointer", i)); }
+    if (!node.args[i].dtype().is_handle()) { return wrong(because(Why::ArgumentNoPointer).arg("number", i)); }
     if (memory_behind(node.args[i]) == nullptr) {
-      return wrong(fmt::format("the size of the memory behind argument {} is not known: give it `T.address_of(BUFFER[...])`, `BUFFER.data` or `BUFFER.access_ptr(...)`", i));
+      return wrong(because(Why::SizeBehindArgument).arg("number", i));
     }
   }
   llvm::Value* to = eval(node.args[1]);

@@ -14,6 +14,7 @@
 #include "codegen/source/source.h"
 #include "ir/ops.h"
 #include "ir/vocabulary.h"
+#include "support/reasons.h"
 #include "support/saturate.h"
 
 namespace loopsmith::codegen {
@@ -44,7 +45,7 @@ void ModuleBuilder::add_kernel(const PrimFunc& func, llvm::Function& body, const
     if (is_thread_axis(tag)) { threads = saturating_mul(threads, std::max<int64_t>(extent, 1)); }
   }
   if (threads > 1024) {
-    fail(fmt::format("{} threads", threads), "a block has 1024 at most", func->origin);
+    fail(fmt::format("{} threads", threads), because(Why::ThreadsOfBlockMost), func->origin);
     return;
   }
   is_nvidia() ? make_nvidia_kernel(*kernel) : make_amd_kernel(*kernel, threads);
@@ -71,12 +72,12 @@ auto ModuleBuilder::bind_thread(const Var& var, std::string_view tag, const Expr
   if (found == std::end(thread_indices)) { return false; }
   if (is_thread_axis(tag)) {
     if (!count && !is_nvidia()) {
-      fail(fmt::format("a loop over `{}`", tag), "the number of threads of a block must be constant", origin);
+      fail(fmt::format("a loop over `{}`", tag), because(Why::ThreadsNotConstant), origin);
       return false;
     }
     auto [known, is_new] = threads_.emplace(std::string(tag), count.value_or(0));
     if (!is_new && known->second != count.value_or(0)) {
-      fail(fmt::format("loops of {} and {} over `{}`", known->second, count.value_or(0), tag), "a kernel has a single number of threads per axis", origin);
+      fail(fmt::format("loops of {} and {} over `{}`", known->second, count.value_or(0), tag), because(Why::ThreadsOfAxisDiffer), origin);
       return false;
     }
   }

@@ -9,6 +9,7 @@
 
 #include "codegen/llvm/builder.h"
 #include "ir/ops.h"
+#include "support/reasons.h"
 
 namespace loopsmith::codegen {
 namespace {
@@ -52,19 +53,19 @@ constexpr Row rows[] = {
 
 auto ModuleBuilder::machine_instruction(const Call& node) -> llvm::Value* {
   const auto* symbol = node.args.size() < 2 ? nullptr : node.args[0].as<StringImm>();
-  if (symbol == nullptr) { return fail("`call_llvm_pure_intrin`", "its first argument is not the name of an intrinsic", node.origin); }
+  if (symbol == nullptr) { return fail("`call_llvm_pure_intrin`", because(Why::FirstNoIntrinsic), node.origin); }
   const std::string& name = symbol->value;
-  auto wrong = [&](std::string why) { return fail(fmt::format("`{}`", name), std::move(why), node.origin); };
+  auto wrong = [&](const Reason& why) { return fail(fmt::format("`{}`", name), why, node.origin); };
   const auto* row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& r) { return r.name == name; });
-  if (row == std::end(rows)) { return wrong("there is no code for this instruction"); }
+  if (row == std::end(rows)) { return wrong(because(Why::NoCodeForInstruction)); }
   bool fits = row->machine == Machine::X86 ? machine_.getTargetTriple().isX86() : machine_.getTargetTriple().isAArch64();
-  if (!fits) { return wrong(fmt::format("`{}` is no {} processor", machine_.getTargetTriple().str(), row->machine == Machine::X86 ? "x86" : "Arm")); }
+  if (!fits) { return wrong(because(Why::OtherProcessor).arg("triple", machine_.getTargetTriple().str()).arg("family", row->machine == Machine::X86 ? "x86" : "Arm")); }
   if (!machine_.getMCSubtargetInfo()->checkFeatures(row->features)) {
-    return wrong(fmt::format("the target has no `{}`: name a processor that has it (`-mcpu`), or the features (`-mattr={}`)", std::string_view(row->features).substr(1), row->features));
+    return wrong(because(Why::FeatureMissing).arg("feature", std::string_view(row->features).substr(1)).arg("features", row->features));
   }
   size_t tiles = 0;   // that many arguments name tiles, from the first on
   if (names_tiles(name)) {
-    if (!machine_.getTargetTriple().isOSLinux()) { return wrong("tiles need Linux's permission, and the target is another system"); }
+    if (!machine_.getTargetTriple().isOSLinux()) { return wrong(because(Why::TilesNeedLinux)); }
     tiles = name == "llvm.x86.tilezero" || name.find("load") != std::string::npos || name.find("store") != std::string::npos ? 1 : 3;
     frame_.uses_tiles = true;
   }
@@ -80,14 +81,14 @@ auto ModuleBuilder::machine_instruction(const Call& node) -> llvm::Value* {
   llvm::Type* result = type_of(node.dtype);
   if (failure_) { return nullptr; }
   llvm::Intrinsic::ID id = llvm::Function::lookupIntrinsicID(name);
-  if (id == llvm::Intrinsic::not_intrinsic) { return wrong("LLVM does not know the instruction"); }
+  if (id == llvm::Intrinsic::not_intrinsic) { return wrong(because(Why::InstructionUnknown)); }
   llvm::SmallVector<llvm::Intrinsic::IITDescriptor, 8> table;
   llvm::Intrinsic::getIntrinsicInfoTableEntries(id, table);
   llvm::ArrayRef<llvm::Intrinsic::IITDescriptor> rest = table;
   llvm::SmallVector<llvm::Type*, 4> overloads;
   auto* type = llvm::FunctionType::get(result, types, false);
   if (llvm::Intrinsic::matchIntrinsicSignature(type, rest, overloads) != llvm::Intrinsic::MatchIntrinsicTypes_Match || !rest.empty()) {
-    return wrong(fmt::format("it does not take arguments of these types, or does not return `{}`", node.dtype.str()));
+    return wrong(because(Why::InstructionTypes).arg("dtype", node.dtype.str()));
   }
   return ir_.CreateCall(llvm::Intrinsic::getDeclaration(&module_, id, overloads), args);
 }

@@ -56,13 +56,13 @@ auto find_target(const target::Target& target) -> Result<const llvm::Target*> {
 }
 
 /// A 32-bit processor for a 64-bit machine, for which LLVM aborts; empty: it fits.
-auto wrong_width(const target::Target& target, const llvm::Target& found) -> std::string {
+auto wrong_width(const target::Target& target, const llvm::Target& found) -> std::optional<Reason> {
   auto architecture = target.architecture();
   if (architecture != target::Architecture::X86_64 && architecture != target::Architecture::RiscV64) { return {}; }
   std::string cpu = target.cpu;
   if (cpu.empty() || cpu == "generic") { cpu = architecture == target::Architecture::X86_64 ? "x86-64" : "generic-rv64"; }
   std::unique_ptr<llvm::MCSubtargetInfo> info(found.createMCSubtargetInfo(triple_of(target), cpu, fmt::format("{}", fmt::join(target.features, ","))));
-  return info && info->checkFeatures("+64bit") ? std::string() : fmt::format("`{}` has 32 bits, and `{}` is a machine of 64", cpu, triple_of(target));
+  return info && info->checkFeatures("+64bit") ? std::nullopt : std::optional(because(Why::OtherWidth).arg("cpu", cpu).arg("triple", triple_of(target)));
 }
 
 auto check_names(const target::Target& target, const llvm::Target& found) -> Status {
@@ -88,7 +88,7 @@ auto check_names(const target::Target& target, const llvm::Target& found) -> Sta
     if (std::string close = similar(name, names); !close.empty()) { return std::move(out).remedy(fmt::format("did you mean `{}`?", close)); }
     return out;
   }
-  if (std::string why = wrong_width(target, found); !why.empty()) { return error(Code::BadTarget).arg("target", target.str()).arg("reason", why); }
+  if (auto why = wrong_width(target, found)) { return error(Code::BadTarget).arg("target", target.str()).arg("reason", why->text()); }
   return ok();
 }
 

@@ -9,6 +9,7 @@
 #include "ir/ops.h"
 #include "ir/strides.h"
 #include "ir/visitor.h"
+#include "support/reasons.h"
 
 namespace loopsmith::codegen {
 
@@ -24,11 +25,11 @@ auto ModuleBuilder::alloca_in_entry(llvm::Type* type, uint64_t count, unsigned a
 auto ModuleBuilder::pointer_to(const Buffer& buffer, llvm::Value* element_index) -> llvm::Value* {
   auto found = frame_.vars.find(buffer->data.get());
   if (frame_.tile_buffers.contains(buffer->data.get())) {
-    fail(fmt::format("an access to `{}`", buffer->name.str()), "it is in tile registers, which only tile instructions access: tensorize the block", buffer->origin);
+    fail(fmt::format("an access to `{}`", buffer->name.str()), because(Why::OnlyTileInstructions), buffer->origin);
     return nullptr;
   }
   if (found == frame_.vars.end() || found->second.value == nullptr) {
-    fail(fmt::format("an access to `{}`", buffer->name.str()), "the definition of its memory is not around it", buffer->origin);
+    fail(fmt::format("an access to `{}`", buffer->name.str()), because(Why::MemoryNotDefined), buffer->origin);
     return nullptr;
   }
   llvm::Value* base = found->second.value;
@@ -106,7 +107,7 @@ auto ModuleBuilder::load(const BufferLoad& node) -> llvm::Value* {
     }
     return predicate != nullptr ? only_if(predicate, element, plain) : plain();
   }
-  if (element.lanes != 1) { return fail(fmt::format("a vector access to `{}`", node.buffer->name.str()), "its elements are vectors already", node.origin); }
+  if (element.lanes != 1) { return fail(fmt::format("a vector access to `{}`", node.buffer->name.str()), because(Why::ElementsAreVectors), node.origin); }
   llvm::Value* mask = node.predicate ? splat(eval(node.predicate), node.predicate.dtype().lanes == 1 ? lanes : 1) : nullptr;
   if (failure_) { return nullptr; }
   if (mask_ != nullptr) { mask = mask != nullptr ? ir_.CreateAnd(mask, mask_) : mask_; }
@@ -185,7 +186,7 @@ void ModuleBuilder::store(const BufferStore& node) {
   const llvm::Align align(static_cast<uint64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max(1, element.element_bytes())))));
   const int lanes = index.dtype().lanes;
   if (element.lanes == 1 && node.value.dtype().lanes != lanes && node.value.dtype().lanes != 1) {
-    fail(fmt::format("a store to `{}`", node.buffer->name.str()), fmt::format("{} values are stored to {} elements", node.value.dtype().lanes, lanes), node.origin);
+    fail(fmt::format("a store to `{}`", node.buffer->name.str()), because(Why::StoredCounts).arg("values", node.value.dtype().lanes).arg("elements", lanes), node.origin);
     return;
   }
   llvm::Value* predicate = node.predicate ? eval(node.predicate) : nullptr;
@@ -214,7 +215,7 @@ void ModuleBuilder::store(const BufferStore& node) {
     return;
   }
   if (element.lanes != 1) {
-    fail(fmt::format("a vector access to `{}`", node.buffer->name.str()), "its elements are vectors already", node.origin);
+    fail(fmt::format("a vector access to `{}`", node.buffer->name.str()), because(Why::ElementsAreVectors), node.origin);
     return;
   }
   if (predicate != nullptr && node.predicate.dtype().lanes == 1) { predicate = splat(predicate, lanes); }

@@ -8,6 +8,7 @@
 
 #include "codegen/llvm/builder.h"
 #include "ir/ops.h"
+#include "support/reasons.h"
 
 namespace loopsmith::codegen {
 
@@ -37,7 +38,7 @@ auto ModuleBuilder::nvidia_call(const Call& node, std::string_view op) -> llvm::
   }
   if (op == "ptx_wait_group" && node.args.size() == 1) {
     auto open = as_int(node.args[0]);
-    if (!open || *open < 0) { return fail("`ptx_wait_group`", "the number of open groups is not constant", node.origin); }
+    if (!open || *open < 0) { return fail("`ptx_wait_group`", because(Why::OpenGroupsNotConstant), node.origin); }
     ir_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {}, {ir_.getInt32(static_cast<uint32_t>(*open))});
     return ir_.getInt32(0);
   }
@@ -48,8 +49,8 @@ auto ModuleBuilder::nvidia_call(const Call& node, std::string_view op) -> llvm::
 auto ModuleBuilder::warp_exchange(const Call& node, std::string_view op) -> llvm::Value* {
   auto width = node.args.size() == 5 ? as_int(node.args[3]) : std::nullopt;
   const DataType type = node.dtype;
-  if (!width || *width < 1 || *width > 32 || (*width & (*width - 1)) != 0) { return fail(fmt::format("`{}`", op), "its width is not a constant power of two up to 32", node.origin); }
-  if (type.lanes != 1 || type.bits > 64 || type.bits < 8 || type.is_bool() || type.is_handle()) { return fail(fmt::format("`{}` of `{}`", op, type.str()), "lanes exchange scalars of 8 to 64 bits", node.origin); }
+  if (!width || *width < 1 || *width > 32 || (*width & (*width - 1)) != 0) { return fail(fmt::format("`{}`", op), because(Why::ShuffleWidth), node.origin); }
+  if (type.lanes != 1 || type.bits > 64 || type.bits < 8 || type.is_bool() || type.is_handle()) { return fail(fmt::format("`{}` of `{}`", op, type.str()), because(Why::ExchangedScalars), node.origin); }
   llvm::Value* mask = eval(node.args[0]);
   llvm::Value* value = failure_ ? nullptr : eval(node.args[1]);
   llvm::Value* lane = failure_ ? nullptr : eval(node.args[2]);
@@ -78,7 +79,7 @@ auto ModuleBuilder::warp_exchange(const Call& node, std::string_view op) -> llvm
 /// (to, offset, from, offset, bytes[, predicate]), offsets in elements of the call's type. Where the predicate is false, no byte is read and zeros are written.
 auto ModuleBuilder::asynchronous_copy(const Call& node) -> llvm::Value* {
   auto bytes = as_int(node.args[4]);
-  if (!bytes || (*bytes != 4 && *bytes != 8 && *bytes != 16)) { return fail("`ptx_cp_async`", "a copy has 4, 8 or 16 bytes", node.origin); }
+  if (!bytes || (*bytes != 4 && *bytes != 8 && *bytes != 16)) { return fail("`ptx_cp_async`", because(Why::CopyBytes), node.origin); }
   auto place = [&](size_t at, unsigned space) -> llvm::Value* {
     llvm::Value* memory = eval(node.args[at]);
     llvm::Value* offset = failure_ ? nullptr : eval_index(node.args[at + 1]);

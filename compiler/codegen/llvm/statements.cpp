@@ -9,6 +9,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
+#include "support/reasons.h"
 
 namespace loopsmith::codegen {
 namespace {
@@ -55,7 +56,7 @@ struct Uses : Visitor {
 void ModuleBuilder::emit(const Stmt& stmt) {
   if (failure_) { return; }
   if (++depth_ > max_depth) {
-    fail("a statement", fmt::format("it is nested more than {} deep", max_depth), stmt.origin());
+    fail("a statement", because(Why::NestedDeeper).arg("limit", max_depth), stmt.origin());
     --depth_;
     return;
   }
@@ -88,7 +89,7 @@ void ModuleBuilder::emit(const Stmt& stmt) {
     case NodeKind::Break:
     case NodeKind::Continue:
       if (frame_.loops.empty()) {
-        fail(stmt.kind() == NodeKind::Break ? "`break`" : "`continue`", "it is outside of all serial loops of this function", stmt.origin());
+        fail(stmt.kind() == NodeKind::Break ? "`break`" : "`continue`", because(Why::OutsideSerialLoops), stmt.origin());
       } else {
         emit_leave(frame_.loops.size() - 1, stmt.kind() == NodeKind::Continue);
       }
@@ -121,7 +122,7 @@ void ModuleBuilder::emit_for(const For& loop) {
     if (failure_) { return; }
   }
   if (loop.for_kind == ForKind::Parallel && is_gpu()) {
-    fail(fmt::format("the parallel loop `{}`", loop.var->name.str()), "a GPU's threads are loops over `blockIdx` and `threadIdx`: bind it to one", loop.origin);
+    fail(fmt::format("the parallel loop `{}`", loop.var->name.str()), because(Why::ThreadsAreBound), loop.origin);
     return;
   }
   if (loop.for_kind == ForKind::ThreadBinding) {
@@ -206,7 +207,7 @@ void ModuleBuilder::emit_unrolled(const For& loop, int64_t min, int64_t extent) 
 ///     int32_t loopsmith_parallel(share, captured, begin, end)      // 0, or the nonzero result of a share
 void ModuleBuilder::emit_parallel(const For& loop) {
   if (frame_.tiles_held > 0) {
-    fail(fmt::format("the parallel loop `{}`", loop.var->name.str()), "it is inside of an allocation of tile registers, which belong to one thread", loop.origin);
+    fail(fmt::format("the parallel loop `{}`", loop.var->name.str()), because(Why::InsideTileAllocation), loop.origin);
     return;
   }
   Uses uses;
@@ -514,14 +515,14 @@ void ModuleBuilder::emit_allocate(const Allocate& node) {
     auto value = as_int(extent);
     if (!value) { constant = false; break; }
     if (*value < 0 || (*value > 0 && count > (uint64_t(1) << 40U) / static_cast<uint64_t>(*value))) {
-      fail(fmt::format("the buffer `{}`", node.data->name.str()), "its size exceeds all memory", node.origin);
+      fail(fmt::format("the buffer `{}`", node.data->name.str()), because(Why::SizeBeyondMemory), node.origin);
       return;
     }
     count *= static_cast<uint64_t>(*value);
   }
   if (is_gpu()) {
     if (!constant) {
-      fail(fmt::format("the buffer `{}`", node.data->name.str()), "memory of a kernel must have a constant size", node.origin);
+      fail(fmt::format("the buffer `{}`", node.data->name.str()), because(Why::KernelMemoryNotConstant), node.origin);
       return;
     }
     llvm::Value* memory = allocate_on_gpu(node, count);

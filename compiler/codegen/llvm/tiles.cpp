@@ -16,6 +16,7 @@
 
 #include "codegen/llvm/builder.h"
 #include "ir/ops.h"
+#include "support/reasons.h"
 
 namespace loopsmith::codegen {
 namespace {
@@ -95,36 +96,36 @@ void delay_tile_loads(llvm::BasicBlock& block) {
 
 /// The number of the tile that an argument names, as a constant.
 auto ModuleBuilder::tile_argument(const Expr& argument, const std::string& instruction, Origin where) -> llvm::Value* {
-  auto wrong = [&](std::string why) { return fail(fmt::format("`{}`", instruction), std::move(why), where); };
+  auto wrong = [&](const Reason& why) { return fail(fmt::format("`{}`", instruction), why, where); };
   if (!argument.dtype().is_handle()) {
     llvm::Value* value = eval(argument);
     if (failure_) { return nullptr; }
     const auto* number = llvm::dyn_cast<llvm::ConstantInt>(value);
-    if (number == nullptr || number->getZExtValue() >= tile_count) { return wrong("a tile is a constant from 0 to 7"); }
-    if (number->getZExtValue() < static_cast<uint64_t>(frame_.tiles_held)) { return wrong(fmt::format("tile {} belongs to a buffer of scope `amx.tmm`", number->getZExtValue())); }
+    if (number == nullptr || number->getZExtValue() >= tile_count) { return wrong(because(Why::TileNumber)); }
+    if (number->getZExtValue() < static_cast<uint64_t>(frame_.tiles_held)) { return wrong(because(Why::TileHeld).arg("tile", number->getZExtValue())); }
     return value;
   }
   TilePointer pointer = tile_pointer(argument);
   auto held = pointer.data != nullptr ? frame_.tile_buffers.find(pointer.data) : frame_.tile_buffers.end();
-  if (held == frame_.tile_buffers.end()) { return wrong("its tile is not in a buffer of scope `amx.tmm` that this thread allocates"); }
+  if (held == frame_.tile_buffers.end()) { return wrong(because(Why::TileNotInBuffer)); }
   llvm::Value* index = eval_index(pointer.index);
   if (failure_) { return nullptr; }
   const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(index);
-  if (constant == nullptr) { return wrong(fmt::format("the number of its tile in `{}` is not a constant: unroll the loops that choose the tile", pointer.data->name.str())); }
+  if (constant == nullptr) { return wrong(because(Why::TileNotConstant).arg("buffer", pointer.data->name.view())); }
   const int64_t offset = constant->getSExtValue() * pointer.element_bytes;
-  if (offset < 0 || offset % static_cast<int64_t>(tile_bytes) != 0) { return wrong(fmt::format("byte {} of `{}` is not the beginning of a tile", offset, pointer.data->name.str())); }
+  if (offset < 0 || offset % static_cast<int64_t>(tile_bytes) != 0) { return wrong(because(Why::ByteNotTile).arg("byte", offset).arg("buffer", pointer.data->name.view())); }
   const int64_t number = held->second + offset / static_cast<int64_t>(tile_bytes);
-  if (number >= frame_.tiles_held) { return wrong(fmt::format("byte {} of `{}` is beyond its last tile", offset, pointer.data->name.str())); }
+  if (number >= frame_.tiles_held) { return wrong(because(Why::ByteBeyondTiles).arg("byte", offset).arg("buffer", pointer.data->name.view())); }
   return ir_.getInt8(static_cast<uint8_t>(number));
 }
 
 /// The registers of a buffer of tiles, while its allocation lives. `bytes` is 0 if the size is not constant.
 void ModuleBuilder::allocate_tiles(const Allocate& node, uint64_t bytes) {
-  auto wrong = [&](std::string why) { fail(fmt::format("the buffer `{}` in tile registers", node.data->name.str()), std::move(why), node.origin); };
-  if (bytes == 0 || bytes % tile_bytes != 0) { wrong("its size is not a constant number of tiles (16 rows of 64 bytes)"); return; }
+  auto wrong = [&](const Reason& why) { fail(fmt::format("the buffer `{}` in tile registers", node.data->name.str()), why, node.origin); };
+  if (bytes == 0 || bytes % tile_bytes != 0) { wrong(because(Why::SizeNotTiles)); return; }
   const uint64_t tiles = bytes / tile_bytes;
   const uint64_t left = static_cast<uint64_t>(tile_count - frame_.tiles_held);
-  if (tiles > left) { wrong(fmt::format("it needs {} tiles, and {} of {} are free here", tiles, left, tile_count)); return; }
+  if (tiles > left) { wrong(because(Why::TooFewTiles).arg("needed", tiles).arg("free", left).arg("count", tile_count)); return; }
   frame_.tile_buffers[node.data.get()] = frame_.tiles_held;
   frame_.tiles_held += static_cast<int>(tiles);
   emit(node.body);

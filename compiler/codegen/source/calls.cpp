@@ -7,6 +7,7 @@
 
 #include "codegen/source/printer.h"
 #include "ir/ops.h"
+#include "support/reasons.h"
 
 namespace loopsmith::codegen {
 namespace {
@@ -37,7 +38,7 @@ auto SourcePrinter::call(const Call& node, int k, int level) -> std::string {
   if (op.starts_with("tir.")) { op.remove_prefix(4); }
   const DataType t = node.dtype.element();
   auto arg = [&](size_t i, int at = ternary) { return lane(node.args[i], node.args[i].dtype().lanes > 1 ? k : 0, at); };
-  auto wrong = [&](std::string why) { return fail(fmt::format("`{}`", op), std::move(why), node.origin); };
+  auto wrong = [&](const Reason& why) { return fail(fmt::format("`{}`", op), why, node.origin); };
   const size_t n = node.args.size();
   if (op == "if_then_else" && n == 3) { return wrap(fmt::format("{} ? {} : {}", arg(0, either), arg(1, either), arg(2)), ternary, level); }
   if ((op == "likely" || op == "ignore_loop_partition") && n == 1) { return arg(0, level); }
@@ -79,7 +80,7 @@ auto SourcePrinter::call(const Call& node, int k, int level) -> std::string {
     if (from.bits == 16 && from.is_real() && t.is_integral()) { return to_memory(from, arg(0)); }
     if (t.bits == from.bits && t.is_real() && from.is_integral() && has_short_real(t)) { return from_memory(t, arg(0)); }
     if (t.bits == from.bits && from.is_real() && t.is_integral() && has_short_real(from)) { return to_memory(from, arg(0)); }
-    return wrong(fmt::format("there is no text for it from `{}` to `{}`", from.str(), t.str()));
+    return wrong(because(Why::NoTextOfTypes).arg("from", from.str()).arg("to", t.str()));
   }
   if (op == "q_multiply_shift" && n == 4 && t.bits == 32) {
     return fmt::format("{}({}, {}, {} - {})", need("ls_multiply_shift"), arg(0), arg(1), arg(2, sum), arg(3, product));
@@ -87,7 +88,7 @@ auto SourcePrinter::call(const Call& node, int k, int level) -> std::string {
   if (op == "address_of" && n >= 1) {
     const auto* element = node.args[0].as<BufferLoad>();
     if (element && element->indices.size() == 1) { return wrap(fmt::format("&{}[{}]", pointer(element->buffer), scalar(element->indices[0])), prefix, level); }
-    return wrong("its argument is not an element of a buffer");
+    return wrong(because(Why::NotAnElement));
   }
   if (op == "atomic_add" && n == 2 && t.bits == 32 && (t.is_float() || t.is_integral())) { return atomic_add(node.args[0], node.args[1], t); }
   if (auto text = device_call(node, op)) { return *text; }
@@ -100,7 +101,7 @@ auto SourcePrinter::call(const Call& node, int k, int level) -> std::string {
   if (t.is_real()) {
     if (auto text = maths(node, op, k)) { return *text; }
   }
-  return wrong(fmt::format("{} has no text for it", dialect_.name));
+  return wrong(because(Why::NoTextInDialect).arg("dialect", dialect_.name));
 }
 
 }  // namespace loopsmith::codegen

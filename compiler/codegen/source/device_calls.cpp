@@ -13,6 +13,7 @@
 #include "ir/reals.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
+#include "support/reasons.h"
 
 namespace loopsmith::codegen {
 namespace {
@@ -92,7 +93,7 @@ auto SourcePrinter::pointer_argument(const Expr& e, const Expr& offset) -> std::
   }
   if (const auto* data = e.as<VarNode>(); data && elements_.contains(data)) { return at_offset(*data, elements_.at(data), offset ? offset : int_imm(0), e.origin()); }
   if (call && call->op == "address_of" && !offset) { return scalar(e); }
-  return fail("a pointer", "its memory is not known", e.origin());
+  return fail("a pointer", because(Why::MemoryUnknown), e.origin());
 }
 auto SourcePrinter::at_offset(const VarNode& data, DataType element, const Expr& offset, Origin origin) -> std::string {
   std::string name = name_of(data);
@@ -113,8 +114,8 @@ auto SourcePrinter::made(std::string name, const std::string& text) -> std::stri
 
 auto SourcePrinter::matrix_call(const Call& node) -> std::string {
   std::string_view op = node.op.view();
-  auto wrong = [&](std::string why) { return fail(fmt::format("`{}`", op), std::move(why), node.origin); };
-  if (kind_ != SourceDialect::Cuda) { return wrong("OpenCL C has no matrix units"); }
+  auto wrong = [&](const Reason& why) { return fail(fmt::format("`{}`", op), why, node.origin); };
+  if (kind_ != SourceDialect::Cuda) { return wrong(because(Why::NoMatrixUnits).arg("dialect", dialect_.name)); }
   auto fragment_of = [&](size_t i) -> const Fragment* {
     const auto* data = node.args[i].as<VarNode>();
     auto found = data ? fragments_.find(data) : fragments_.end();
@@ -124,7 +125,7 @@ auto SourcePrinter::matrix_call(const Call& node) -> std::string {
     return fmt::format("&{}[{}]", name_of(*node.args[data].as<VarNode>()), scalar(mul(node.args[index], int_imm(registers_each, node.args[index].dtype()))));
   };
   const Fragment* f = node.args.empty() ? nullptr : fragment_of(0);
-  if (!f) { return wrong("its fragment is not known"); }
+  if (!f) { return wrong(because(Why::FragmentUnknown)); }
   const std::string type = ptx_type(f->dtype);
   const char letter = letter_of(Var(Ref<VarNode>(node.args[0].as<VarNode>())));
   const int64_t count = register_count(f->dtype, letter, f->elements);
@@ -152,7 +153,7 @@ auto SourcePrinter::matrix_call(const Call& node) -> std::string {
   const Fragment* a = node.args.size() == 8 ? fragment_of(2) : nullptr;
   const Fragment* b = node.args.size() == 8 ? fragment_of(4) : nullptr;
   const Fragment* c = node.args.size() == 8 ? fragment_of(6) : nullptr;
-  if (op != "tvm_mma_sync" || !a || !b || !c) { return wrong("its fragments are not known"); }
+  if (op != "tvm_mma_sync" || !a || !b || !c) { return wrong(because(Why::FragmentsUnknown)); }
   const int64_t na = register_count(a->dtype, 'a', a->elements), nb = register_count(b->dtype, 'b', b->elements), nc = register_count(c->dtype, 'c', c->elements);
   auto layout = [](const Fragment& x) { return x.is_column_major ? "col" : "row"; };
   const std::string types = a->dtype.is_float() && a->dtype.bits == 16 ? fmt::format("{}.{}", type, ptx_type(c->dtype))
@@ -172,13 +173,13 @@ auto SourcePrinter::copy_call(const Call& node) -> std::string {
   if (op == "ptx_wait_group") {
     if (!is_cuda) { return "/* the copies are done */"; }
     auto n = node.args.size() == 1 ? as_int(node.args[0]) : std::nullopt;
-    if (!n || *n < 0) { return fail("`ptx_wait_group`", "the number of open groups is not constant", node.origin); }
+    if (!n || *n < 0) { return fail("`ptx_wait_group`", because(Why::OpenGroupsNotConstant), node.origin); }
     std::string name = fmt::format("ls_cp_async_wait_{}", *n);
     return made(name, fmt::format("INLINE void {}() {{ asm volatile(\"cp.async.wait_group {};\" ::: \"memory\"); }}\n", name, *n)) + "()";
   }
   // (to, offset, from, offset, bytes[, predicate])
   auto bytes = as_int(node.args[4]);
-  if (!bytes || (*bytes != 4 && *bytes != 8 && *bytes != 16)) { return fail("`ptx_cp_async`", "a copy has 4, 8 or 16 bytes", node.origin); }
+  if (!bytes || (*bytes != 4 && *bytes != 8 && *bytes != 16)) { return fail("`ptx_cp_async`", because(Why::CopyBytes), node.origin); }
   const auto* from = node.args[2].as<VarNode>();
   const std::string name = fmt::format("ls_cp_async_{}", *bytes);
   std::string text;
@@ -191,7 +192,7 @@ auto SourcePrinter::copy_call(const Call& node) -> std::string {
   } else {
     text = fmt::format(
         "INLINE void {0}(__local void* to, __global const void* from, bool taken) {{\n  for (int i = 0; i < {1}; ++i) {{ ((__local uchar*)to)[i] = taken ? ((__global const uchar*)from)[i] : (uchar)0; }}\n}}\n", name, *bytes);
-    if (!from || address_space(*from) != "__global ") { return fail("`ptx_cp_async`", "it does not copy from global memory", node.origin); }
+    if (!from || address_space(*from) != "__global ") { return fail("`ptx_cp_async`", because(Why::CopyNotFromGlobal), node.origin); }
   }
   return fmt::format("{}({}, {}, {})", made(name, text), pointer_argument(node.args[0], node.args[1]), pointer_argument(node.args[2], node.args[3]),
                      node.args.size() > 5 ? scalar(node.args[5]) : "true");
@@ -205,7 +206,7 @@ auto SourcePrinter::dot_of_bytes(const Expr& a, const Expr& b, const Expr& c, co
     return out;
   };
   const DataType x = a.dtype(), y = b.dtype();
-  if ((x.lanes != 4 || x.bits != 8) && x.bits * x.lanes != 32) { return fail("`dp4a`", "its operands are not four bytes", node.origin); }
+  if ((x.lanes != 4 || x.bits != 8) && x.bits * x.lanes != 32) { return fail("`dp4a`", because(Why::NotFourBytes), node.origin); }
   const char s = x.is_int() ? 's' : 'u', t = y.is_int() ? 's' : 'u';
   const std::string name = fmt::format("ls_dp4a_{}{}", s, t);
   const std::string text =
@@ -254,7 +255,7 @@ auto SourcePrinter::device_call(const Call& node, std::string_view op) -> std::o
   struct Exchange { std::string_view op; std::string_view function; };
   for (const Exchange& x : {Exchange{"tvm_warp_shuffle", "__shfl_sync"}, Exchange{"tvm_warp_shuffle_up", "__shfl_up_sync"}, Exchange{"tvm_warp_shuffle_down", "__shfl_down_sync"}}) {
     if (x.op != op || n != 5) { continue; }
-    if (!is_cuda) { return fail(fmt::format("`{}`", op), "OpenCL C 1.2 has no exchange between the threads of a warp", node.origin); }
+    if (!is_cuda) { return fail(fmt::format("`{}`", op), because(Why::NoWarpExchange).arg("dialect", dialect_.name), node.origin); }
     return fmt::format("{}({}, {}, {}, {})", x.function, scalar(node.args[0]), scalar(node.args[1]), scalar(node.args[2]), scalar(node.args[3]));
   }
   if (op == "tvm_warp_activemask" && is_cuda) { return "__activemask()"; }

@@ -5,6 +5,7 @@
 
 #include "codegen/source/printer.h"
 #include "ir/ops.h"
+#include "support/reasons.h"
 
 namespace loopsmith::codegen {
 namespace {
@@ -29,7 +30,7 @@ auto SourcePrinter::lane(const Expr& e, int k, int level) -> std::string {
     }
     case NodeKind::IntImm: return integer(e.as<IntImm>()->value, e.dtype(), level);
     case NodeKind::FloatImm: return real(e.as<FloatImm>()->value, e.dtype(), level, e.origin());
-    case NodeKind::StringImm: return fail("a string", "kernels have no strings", e.origin());
+    case NodeKind::StringImm: return fail("a string", because(Why::NoStrings), e.origin());
     case NodeKind::Cast: return cast_to(e.dtype(), e.as<Cast>()->value.dtype(), lane(e.as<Cast>()->value, k, prefix), level);
     case NodeKind::Add: case NodeKind::Sub: case NodeKind::Mul: case NodeKind::Min: case NodeKind::Max:
       return binary(*static_cast<const BinaryNode*>(e.get()), k, level);
@@ -53,12 +54,12 @@ auto SourcePrinter::lane(const Expr& e, int k, int level) -> std::string {
     case NodeKind::Shuffle: {
       const auto& n = *e.as<Shuffle>();
       auto at = static_cast<size_t>(k) < n.indices.size() ? as_int(n.indices[static_cast<size_t>(k)]) : std::nullopt;
-      if (!at) { return fail("a shuffle", "its lanes are not constant", e.origin()); }
+      if (!at) { return fail("a shuffle", because(Why::LanesNotConstant), e.origin()); }
       for (const Expr& v : n.vectors) {
         if (*at < v.dtype().lanes) { return lane(v, static_cast<int>(*at), level); }
         *at -= v.dtype().lanes;
       }
-      return fail("a shuffle", "it picks a lane that its vectors do not have", e.origin());
+      return fail("a shuffle", because(Why::LaneBeyondVectors), e.origin());
     }
     case NodeKind::Let: {
       const auto& n = *e.as<Let>();
@@ -66,8 +67,8 @@ auto SourcePrinter::lane(const Expr& e, int k, int level) -> std::string {
       return lane(n.body, k, level);
     }
     case NodeKind::Call: return call(*e.as<Call>(), k, level);
-    case NodeKind::Reduce: return fail("a reduction in an expression", "no pass lowered it", e.origin());
-    default: return fail("a statement in place of an expression", "kernels have no such thing", e.origin());
+    case NodeKind::Reduce: return fail("a reduction in an expression", because(Why::NotLowered), e.origin());
+    default: return fail("a statement in place of an expression", because(Why::NotAnExpression), e.origin());
   }
 }
 
@@ -76,7 +77,7 @@ auto SourcePrinter::rounded(std::string value, DataType dtype, int at, int level
   if (t.is_float() && t.bits == 16) { return need("ls_round_f16") + "(" + value + ")"; }
   if (t.is_bfloat16()) { return need("ls_round_bf16") + "(" + value + ")"; }
   if (is_short_real(t)) {
-    if (!has_short_real(t)) { return fail(fmt::format("a value of type `{}`", t.str()), "kernels have no text for it yet", {}); }
+    if (!has_short_real(t)) { return fail(fmt::format("a value of type `{}`", t.str()), because(Why::NoTextForType), {}); }
     return fmt::format("{}({}({}))", load_short(t), store_short(t), value);
   }
   if (t.is_integral() && t.bits < 8 && !t.is_bool()) {
@@ -158,7 +159,7 @@ auto SourcePrinter::integer(int64_t value, DataType dtype, int level) -> std::st
 }
 
 auto SourcePrinter::real(double value, DataType dtype, int level, Origin origin) -> std::string {
-  if (is_short_real(dtype) && dtype.bits != 16 && !has_short_real(dtype)) { return fail(fmt::format("a value of type `{}`", dtype.str()), "kernels have no text for it yet", origin); }
+  if (is_short_real(dtype) && dtype.bits != 16 && !has_short_real(dtype)) { return fail(fmt::format("a value of type `{}`", dtype.str()), because(Why::NoTextForType), origin); }
   const bool is_double = dtype.bits == 64;
   needs_double_ = needs_double_ || is_double;
   if (std::isnan(value) || std::isinf(value)) {
@@ -175,7 +176,7 @@ auto SourcePrinter::real(double value, DataType dtype, int level, Origin origin)
 auto SourcePrinter::load(const BufferLoad& node, int k, int level) -> std::string {
   if (auto known = loaded_.find(&node); known != loaded_.end()) { return known->second[static_cast<size_t>(k)]; }
   const DataType t = node.buffer->dtype;
-  if (node.indices.size() != 1) { return fail(fmt::format("an access of `{}`", node.buffer->name.str()), "it has not one index", node.origin); }
+  if (node.indices.size() != 1) { return fail(fmt::format("an access of `{}`", node.buffer->name.str()), because(Why::NotOneIndex), node.origin); }
   std::string element;
   if (t.lanes > 1) {
     // Elements that are vectors: lane k of element i.

@@ -14,13 +14,14 @@
 #include "codegen/source/dialect.h"
 #include "codegen/source/source.h"
 #include "ir/ir.h"
+#include "support/reason.h"
 
 namespace loopsmith::codegen {
 
 /// A construct that the dialect cannot express, with the reason.
 struct NoText {
   std::string what;
-  std::string why;
+  Reason why;
   Origin origin;
 };
 
@@ -108,7 +109,7 @@ class SourcePrinter {
   auto pointer(const Buffer& buffer) -> std::string;
   auto address_space(const VarNode& data) const -> std::string;
   auto need(std::string function) -> std::string;
-  auto fail(std::string what, std::string why, Origin origin) -> std::string;
+  auto fail(std::string what, const Reason& why, Origin origin) -> std::string;
   static auto wrap(std::string text, int own, int level) -> std::string { return own < level ? "(" + text + ")" : text; }
   /// The number of lanes that one load or store moves; 1: one by one.
   auto wide_lanes(const Buffer& buffer, const Expr& index) const -> int;

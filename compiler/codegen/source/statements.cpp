@@ -10,6 +10,7 @@
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "support/saturate.h"
 
 namespace loopsmith::codegen {
@@ -85,7 +86,7 @@ auto kernel_source(const IRModule& module, SourceDialect dialect, const SourceOp
     std::string symbol = symbol_of(name, func);
     printer.print(func, symbol);
     if (const auto& failure = printer.failure()) {
-      return error(Code::CannotEmit, failure->origin).arg("what", failure->what).arg("function", symbol).arg("target", dialect_of(dialect).name).arg("reason", failure->why);
+      return error(Code::CannotEmit, failure->origin).arg("what", failure->what).arg("function", symbol).arg("target", dialect_of(dialect).name).arg("reason", failure->why.text());
     }
   }
   return printer.text();
@@ -219,7 +220,7 @@ void SourcePrinter::statement(const Stmt& stmt) {
       load_vectors(n.value);
       if (is_nonnegative(n.value)) { nonnegative_.insert(n.var.get()); }
       if (n.var->dtype.is_handle()) {
-        (void)fail(fmt::format("the pointer `{}`", n.var->name.str()), "kernels have no pointers in variables", n.origin);
+        (void)fail(fmt::format("the pointer `{}`", n.var->name.str()), because(Why::NoPointersInVariables), n.origin);
         return;
       }
       for (int k = 0; k < n.var->dtype.lanes; ++k) {
@@ -265,13 +266,13 @@ void SourcePrinter::statement(const Stmt& stmt) {
       return line("}");
     case NodeKind::Break: return line("break;");
     case NodeKind::Continue: return line("continue;");
-    default: (void)fail("a block", "no pass lowered it", stmt.origin());
+    default: (void)fail("a block", because(Why::NotLowered), stmt.origin());
   }
 }
 
 void SourcePrinter::loop(const For& node) {
   if (node.for_kind == ForKind::ThreadBinding || node.for_kind == ForKind::Vectorized) {
-    (void)fail(fmt::format("the loop `{}`", node.var->name.str()), "no pass lowered it", node.origin);
+    (void)fail(fmt::format("the loop `{}`", node.var->name.str()), because(Why::NotLowered), node.origin);
     return;
   }
   place(node.origin);
@@ -308,7 +309,7 @@ void SourcePrinter::allocate(const Allocate& node) {
   for (const Expr& e : node.extents) {
     auto extent = as_int(e);
     if (!extent) {
-      (void)fail(fmt::format("the buffer `{}`", node.data->name.str()), "memory of a kernel has a constant size", node.origin);
+      (void)fail(fmt::format("the buffer `{}`", node.data->name.str()), because(Why::KernelMemoryNotConstant), node.origin);
       return;
     }
     count *= *extent;
@@ -318,7 +319,7 @@ void SourcePrinter::allocate(const Allocate& node) {
   // If only plain code accesses memory of matrix units (before a schedule maps it to their instructions), it is memory of the thread.
   const bool is_plain = family && *family >= MemoryFamily::WmmaA && *family <= MemoryFamily::MmaC && *family != MemoryFamily::Texture && !passed_.contains(node.data.get());
   if (family && !is_plain && *family != MemoryFamily::Global && *family != MemoryFamily::Shared && *family != MemoryFamily::Local && *family != MemoryFamily::Workspace) {
-    (void)fail(fmt::format("the buffer `{}`", node.data->name.str()), fmt::format("memory of the scope `{}` has no text yet", scope), node.origin);
+    (void)fail(fmt::format("the buffer `{}`", node.data->name.str()), because(Why::NoTextForScope).arg("scope", scope), node.origin);
     return;
   }
   elements_[node.data.get()] = elements_.contains(node.data.get()) ? elements_.at(node.data.get()) : node.dtype.element();
@@ -461,7 +462,7 @@ void SourcePrinter::store(const BufferStore& node) {
   place(node.origin);
   const DataType t = node.buffer->dtype;
   if (node.indices.size() != 1) {
-    (void)fail(fmt::format("an access of `{}`", node.buffer->name.str()), "it has not one index", node.origin);
+    (void)fail(fmt::format("an access of `{}`", node.buffer->name.str()), because(Why::NotOneIndex), node.origin);
     return;
   }
   if (copy(node)) { return; }
@@ -504,8 +505,8 @@ void SourcePrinter::store(const BufferStore& node) {
 
 // ---- names and types
 
-auto SourcePrinter::fail(std::string what, std::string why, Origin origin) -> std::string {
-  if (!failure_) { failure_ = NoText{std::move(what), std::move(why), origin}; }
+auto SourcePrinter::fail(std::string what, const Reason& why, Origin origin) -> std::string {
+  if (!failure_) { failure_ = NoText{std::move(what), why, origin}; }
   return "0";
 }
 auto SourcePrinter::need(std::string function) -> std::string {
@@ -530,7 +531,7 @@ auto SourcePrinter::value_type(DataType dtype, Origin origin) -> std::string {
     return dtype.bits == 64 ? "double" : "float";
   }
   if (dtype.is_real() && has_short_real(dtype)) { return "float"; }
-  if (!dtype.is_integral()) { return fail(fmt::format("a value of type `{}`", dtype.str()), "kernels have no text for it yet", origin); }
+  if (!dtype.is_integral()) { return fail(fmt::format("a value of type `{}`", dtype.str()), because(Why::NoTextForType), origin); }
   return memory_type(dtype, origin);
 }
 auto SourcePrinter::memory_type(DataType dtype, Origin origin) -> std::string {
@@ -549,7 +550,7 @@ auto SourcePrinter::memory_type(DataType dtype, Origin origin) -> std::string {
       default: break;
     }
   }
-  return fail(fmt::format("memory of type `{}`", dtype.str()), "kernels have no text for it yet", origin);
+  return fail(fmt::format("memory of type `{}`", dtype.str()), because(Why::NoTextForType), origin);
 }
 auto SourcePrinter::vector_type(DataType dtype, int lanes, Origin origin) -> std::string {
   // CUDA C names vectors of integers without spaces: uint4, longlong2.

@@ -49,13 +49,13 @@ auto task_of(const Selection& selection) -> std::optional<Task> {
 
 auto AnsorSearch::space(const tune::SpaceContext& context) -> Result<tune::Sketches> {
   frontend::File& file = selection_.file->document().file();
-  auto refused = [&](std::string_view why) { return error(Code::CannotTune).arg("function", selection_.program.view()).arg("reason", why); };
-  if (is_gpu_target(selection_.target.kind)) { return refused("the rules of the auto-scheduler are those for processors").remedy("use `--space metaschedule` for a device"); }
+  auto refused = [&](const std::string& why) { return error(Code::CannotTune).arg("function", selection_.program.view()).arg("reason", why); };
+  if (is_gpu_target(selection_.target.kind)) { return refused(because(Why::RulesForProcessors).text()).remedy("use `--space metaschedule` for a device"); }
   auto prepared = prepare(file, task_);
-  if (!prepared) { return refused("its workload computes no tensors that can be scheduled"); }
+  if (!prepared) { return refused(because(Why::NoTensorsToSchedule).text()); }
   const State initial(*prepared->stages, task_.tensors);
   for (const StateStage& stage : initial.stages()) {
-    if (!stage.is_placeholder && !stage.is_compute) { return refused("the rules of the auto-scheduler know only `te.placeholder` and `te.compute`").remedy("use `--space own`"); }
+    if (!stage.is_placeholder && !stage.is_compute) { return refused(because(Why::RulesKnowOperations).text()).remedy("use `--space own`"); }
   }
   const SketchOptions options{.cores = std::max<int64_t>(1, context.hardware.cores)};
   tune::Sketches out;

@@ -13,6 +13,7 @@
 #include "runtime/devices/device.h"
 #include "support/codes.h"
 #include "support/process.h"
+#include "support/reasons.h"
 
 namespace loopsmith::runtime {
 namespace {
@@ -87,10 +88,10 @@ auto load() -> Result<const Library*> {
   static const bool is_loaded = [] {
     limit_data_instead_of_addresses();
     void* handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) { problem = "libcuda.so.1 is not installed"; return false; }
+    if (handle == nullptr) { problem = because(Why::LibraryMissing).arg("library", "libcuda.so.1").text(); return false; }
 #define FIND(NAME, SYMBOL, ...)                                                     \
   library.NAME = reinterpret_cast<decltype(library.NAME)>(dlsym(handle, #SYMBOL));  \
-  if (library.NAME == nullptr) { problem = "libcuda.so.1 lacks " #SYMBOL ": it is too old"; return false; }
+  if (library.NAME == nullptr) { problem = because(Why::LibraryLacks).arg("library", "libcuda.so.1").arg("symbol", #SYMBOL).text(); return false; }
     FUNCTIONS(FIND)
 #undef FIND
     return true;
@@ -275,18 +276,18 @@ auto open_cuda() -> Result<std::unique_ptr<Device>> {
   int version = 0;
   (void)cu.cuDriverGetVersion(&version);
   auto too_old = [&](int toolkit) {
-    return missing(fmt::format("it is of CUDA {}.{}, too old for the code of the CUDA Toolkit {}", version / 1000, version % 1000 / 10, toolkit),
+    return missing(because(Why::DriverTooOld).arg("version", fmt::format("{}.{}", version / 1000, version % 1000 / 10)).arg("toolkit", toolkit).text(),
                    "install a newer driver, or an older toolkit and set CUDA_PATH to its folder");
   };
   if (int code = cu.cuInit(0); code != 0) {
-    if (code == no_device) { return missing("it finds no GPU", install_driver); }
-    if (code == mismatch || code == stub_library) { return missing(fmt::format("its parts do not belong together: {}", text(code)), "install the driver again, and start the machine anew"); }
+    if (code == no_device) { return missing(because(Why::FindsNoGpu).text(), install_driver); }
+    if (code == mismatch || code == stub_library) { return missing(because(Why::PartsOfDriver).arg("driver_message", text(code)).text(), "install the driver again, and start the machine anew"); }
     return missing(text(code), install_driver);
   }
   if (auto toolkit = nvrtc_major(); toolkit && version < oldest_driver_of(*toolkit)) { return too_old(*toolkit); }
   int count = 0;
   CuDevice device = 0;
-  if (cu.cuDeviceGetCount(&count) != 0 || count == 0 || cu.cuDeviceGet(&device, 0) != 0) { return missing("it finds no GPU", install_driver); }
+  if (cu.cuDeviceGetCount(&count) != 0 || count == 0 || cu.cuDeviceGet(&device, 0) != 0) { return missing(because(Why::FindsNoGpu).text(), install_driver); }
   DeviceFacts facts = facts_of(cu, device, version);
   auto opened = [&](int code) -> Status {
     if (code == 0) { return ok(); }

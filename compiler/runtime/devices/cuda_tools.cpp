@@ -40,16 +40,16 @@ class OwnFolder {
   std::string path_;
 };
 
-auto cannot_start(const std::string& tool, std::string why) -> Diagnostic {
-  return error(Code::CannotStart).arg("program", tool).arg("reason", std::move(why)).remedy("install the CUDA Toolkit, or set CUDA_PATH to its folder");
+auto cannot_start(const std::string& tool, const Reason& why) -> Diagnostic {
+  return error(Code::CannotStart).arg("program", tool).arg("reason", why.text()).remedy("install the CUDA Toolkit, or set CUDA_PATH to its folder");
 }
 
 /// Runs a tool on one file. The output file's content, and the messages.
 auto run_tool(const std::string& tool, std::vector<std::string> options, const std::string& input_name, const std::string& input, double seconds) -> Result<CompiledText> {
   const std::string program = find_cuda_tool(tool);
-  if (program.empty()) { return cannot_start(tool, "it is not installed"); }
+  if (program.empty()) { return cannot_start(tool, because(Why::NotInstalled)); }
   OwnFolder folder;
-  if (folder.path().empty()) { return cannot_start(tool, "no folder for its files can be made"); }
+  if (folder.path().empty()) { return cannot_start(tool, because(Why::NoFolderForFiles)); }
   LOOPSMITH_CHECK(write_file(folder.file(input_name), input));
   std::vector<std::string> argv = {program};
   argv.insert(argv.end(), options.begin(), options.end());
@@ -59,7 +59,7 @@ auto run_tool(const std::string& tool, std::vector<std::string> options, const s
   process.standard_error = Stream::Pipe;
   process.limits.address_space = 16ULL << 30U;
   LOOPSMITH_TRY(ran, run_program(process, {}, in(std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000)))));
-  if (ran.timed_out) { return cannot_start(tool, fmt::format("it did not end within {:g} s", seconds)); }
+  if (ran.timed_out) { return cannot_start(tool, because(Why::DidNotEnd).arg("seconds", fmt::format("{:g}", seconds))); }
   CompiledText out{.is_compiled = ran.status.succeeded(), .log = ran.output + ran.error};
   while (!out.log.empty() && out.log.back() == '\n') { out.log.pop_back(); }
   if (!out.is_compiled) {

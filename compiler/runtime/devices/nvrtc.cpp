@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::runtime {
 namespace {
@@ -108,7 +109,7 @@ auto nvrtc_identity() -> std::string {
 auto nvrtc_version() -> Result<std::string> {
   LOOPSMITH_TRY(library, load(nvrtc_library()));
   int major = 0, minor = 0;
-  if (library->nvrtcVersion(&major, &minor) != 0) { return nvrtc_missing("it does not report its version"); }
+  if (library->nvrtcVersion(&major, &minor) != 0) { return nvrtc_missing(because(Why::LacksVersion).text()); }
   return fmt::format("{}.{}", major, minor);
 }
 

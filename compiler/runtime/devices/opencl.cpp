@@ -13,6 +13,7 @@
 #include "support/codes.h"
 #include "support/output.h"
 #include "support/process.h"
+#include "support/reasons.h"
 
 namespace loopsmith::runtime {
 namespace {
@@ -39,10 +40,10 @@ auto load() -> Result<const Library*> {
   static const bool loaded = [] {
     limit_data_instead_of_addresses();
     void* handle = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) { problem = "libOpenCL.so.1 is not installed"; return false; }
+    if (handle == nullptr) { problem = because(Why::LibraryMissing).arg("library", "libOpenCL.so.1").text(); return false; }
 #define FIND(NAME)                                                                \
   library.NAME = reinterpret_cast<decltype(library.NAME)>(dlsym(handle, #NAME));  \
-  if (library.NAME == nullptr) { problem = "libOpenCL.so.1 lacks " #NAME; return false; }
+  if (library.NAME == nullptr) { problem = because(Why::LibraryLacks).arg("library", "libOpenCL.so.1").arg("symbol", #NAME).text(); return false; }
     FUNCTIONS(FIND)
 #undef FIND
     return true;

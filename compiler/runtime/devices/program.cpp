@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/source/launches.h"
 #include "ir/calls.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
@@ -64,7 +65,7 @@ class HostRun {
         auto bytes = static_cast<uint64_t>(n.dtype.element_bytes() * n.dtype.lanes);
         for (const Expr& e : n.extents) {
           LOOPSMITH_TRY(extent, evaluate(e));
-          if (as_integer(extent) < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(as_integer(extent)), &bytes)) { return problem(n.origin, fmt::format("`{}` has no size", n.data->name.str())); }
+          if (as_integer(extent) < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(as_integer(extent)), &bytes)) { return problem(n.origin, because(Why::BufferWithoutSize).arg("buffer", n.data->name.view())); }
         }
         LOOPSMITH_TRY(made, workspace(n.data.get(), bytes));
         memory[n.data.get()] = made;
@@ -80,7 +81,7 @@ class HostRun {
         const auto& n = *stmt.as<AssertStmt>();
         LOOPSMITH_TRY(holds, evaluate(n.condition));
         const auto* message = n.message.as<StringImm>();
-        if (as_integer(holds) == 0) { return error(Code::KernelFailed, n.origin).arg("function", "the host function").arg("reason", message ? message->value : "an assertion failed"); }
+        if (as_integer(holds) == 0) { return error(Code::KernelFailed, n.origin).arg("function", "the host function").arg("reason", message ? message->value : because(Why::AssertionOfHost).text()); }
         return run(n.body);
       }
       case NodeKind::IfThenElse: {
@@ -103,43 +104,43 @@ class HostRun {
         const auto* call = stmt.as<Evaluate>()->value.as<Call>();
         return call && packed_name(*call) ? launch(*call) : ok();
       }
-      default: return problem(stmt.origin(), "the host has no such statement");
+      default: return problem(stmt.origin(), because(Why::NoHostStatement));
     }
   }
 
  private:
-  static auto problem(Origin origin, std::string why) -> Diagnostic { return error(Code::KernelFailed, origin).arg("function", "the host function").arg("reason", std::move(why)); }
+  static auto problem(Origin origin, const Reason& why) -> Diagnostic { return error(Code::KernelFailed, origin).arg("function", "the host function").arg("reason", why.text()); }
 
   auto launch(const Call& call) -> Status {
-    const Name name = *packed_name(call);
-    PrimFunc kernel = module_.find(name);
-    if (!kernel || !codegen::is_kernel(kernel)) { return problem(call.origin, fmt::format("`{}` is not a kernel of the module", name.str())); }
-    const size_t count = kernel->params.size();
+    auto [known, is_new] = launches_.try_emplace(&call);
+    if (is_new) { known->second = codegen::launch_of(module_, call, device_.facts().target == "opencl" ? codegen::SourceDialect::OpenCl : codegen::SourceDialect::Cuda); }
+    const std::optional<codegen::Launch>& launched = known->second;
+    if (!launched) { return problem(call.origin, because(Why::NotAKernel).arg("kernel", packed_name(call)->view())); }
     std::vector<KernelArgument> arguments;
-    for (size_t i = 0; i < count; ++i) {
-      const Expr& given = call.args[i + 1];
-      const auto* v = given.as<VarNode>();
+    for (const codegen::Launch::Argument& argument : launched->arguments) {
+      const auto* v = argument.value.as<VarNode>();
       if (v && v->dtype.is_handle()) {
         auto found = memory.find(v);
-        if (found == memory.end()) { return problem(call.origin, fmt::format("`{}` has no memory on the device", v->name.str())); }
+        if (found == memory.end()) { return problem(call.origin, because(Why::NoDeviceMemory).arg("buffer", v->name.view())); }
         arguments.emplace_back(found->second);
         continue;
       }
-      LOOPSMITH_TRY(value, evaluate(given));
-      arguments.emplace_back(bytes_of(value, kernel->params[i]->dtype));
+      LOOPSMITH_TRY(value, evaluate(argument.value));
+      arguments.emplace_back(bytes_of(value, argument.dtype));
     }
     LaunchSize size;
-    const Attr* tags = find_attr(kernel->attrs, Name("tir.kernel_launch_params"));
-    for (size_t i = 0; tags && tags->list() && i < tags->list()->size(); ++i) {
-      const std::string& tag = *(*tags->list())[i].string();
-      LOOPSMITH_TRY(extent, evaluate(call.args[1 + count + i]));
-      if (tag == "tir.use_dyn_shared_memory") { size.shared_bytes = static_cast<uint64_t>(std::max<int64_t>(0, as_integer(extent))); continue; }
-      if (as_integer(extent) <= 0) { return ok(); }
-      (tag.starts_with("blockIdx") ? size.grid : size.block)[static_cast<size_t>(tag.back() - 'x')] = static_cast<uint64_t>(as_integer(extent));
+    for (size_t axis = 0; axis < 3; ++axis) {
+      LOOPSMITH_TRY(blocks, evaluate(launched->grid[axis]));
+      LOOPSMITH_TRY(threads, evaluate(launched->block[axis]));
+      // A launch without threads does nothing; drivers refuse it.
+      if (as_integer(blocks) <= 0 || as_integer(threads) <= 0) { return ok(); }
+      size.grid[axis] = static_cast<uint64_t>(as_integer(blocks));
+      size.block[axis] = static_cast<uint64_t>(as_integer(threads));
     }
-    if (device_.facts().target != "opencl") { size.shared_bytes += static_cast<uint64_t>(codegen::requested_shared_bytes(kernel)); }
-    LOOPSMITH_CHECK(check_size(call, name.view(), size));
-    return device_.launch(name.view(), size, arguments);
+    LOOPSMITH_TRY(shared, evaluate(launched->dynamic_shared_bytes));
+    size.shared_bytes = static_cast<uint64_t>(std::max<int64_t>(0, as_integer(shared)));
+    LOOPSMITH_CHECK(check_size(call, launched->kernel.view(), size));
+    return device_.launch(launched->kernel.view(), size, arguments);
   }
   /// Checks extents that only the call determines; constant extents were checked before.
   auto check_size(const Call& call, std::string_view name, const LaunchSize& size) const -> Status {
@@ -179,7 +180,7 @@ class HostRun {
       case NodeKind::FloatImm: return Number(e.as<FloatImm>()->value);
       case NodeKind::VarNode: {
         auto found = numbers.find(e.as<VarNode>());
-        if (found == numbers.end()) { return problem(e.origin(), fmt::format("`{}` has no value on the host", e.as<VarNode>()->name.str())); }
+        if (found == numbers.end()) { return problem(e.origin(), because(Why::NoValueOnHost).arg("variable", e.as<VarNode>()->name.view())); }
         return found->second;
       }
       case NodeKind::Cast: {
@@ -202,12 +203,12 @@ class HostRun {
           return evaluate(n.args[as_integer(condition) ? 1 : 2]);
         }
         if (n.args.size() == 1 && n.op == "likely") { return evaluate(n.args[0]); }
-        return problem(e.origin(), fmt::format("the host cannot evaluate `{}`", n.op.str()));
+        return problem(e.origin(), because(Why::HostCannotCall).arg("function", n.op.view()));
       }
       case NodeKind::Add: case NodeKind::Sub: case NodeKind::Mul: case NodeKind::Div: case NodeKind::Mod: case NodeKind::FloorDiv: case NodeKind::FloorMod: case NodeKind::Min:
       case NodeKind::Max: case NodeKind::EQ: case NodeKind::NE: case NodeKind::LT: case NodeKind::LE: case NodeKind::GT: case NodeKind::GE: case NodeKind::And: case NodeKind::Or:
         return binary(*static_cast<const BinaryNode*>(e.get()));
-      default: return problem(e.origin(), "the host cannot evaluate this expression");
+      default: return problem(e.origin(), because(Why::HostCannotEvaluate));
     }
   }
   auto binary(const BinaryNode& n) -> Result<Number> {
@@ -218,7 +219,7 @@ class HostRun {
     if (n.a.dtype().is_real()) { return real(n, as_real(x), as_real(y)); }
     const int64_t a = as_integer(x), b = as_integer(y);
     const bool divides = n.kind == NodeKind::Div || n.kind == NodeKind::Mod || n.kind == NodeKind::FloorDiv || n.kind == NodeKind::FloorMod;
-    if (divides && (b == 0 || (b == -1 && a == INT64_MIN))) { return problem(n.origin, "the host divides by zero"); }
+    if (divides && (b == 0 || (b == -1 && a == INT64_MIN))) { return problem(n.origin, because(Why::HostDividesByZero)); }
     switch (n.kind) {
       case NodeKind::Add: return Number(a + b);
       case NodeKind::Sub: return Number(a - b);
@@ -252,7 +253,7 @@ class HostRun {
       case NodeKind::LE: return Number(int64_t(a <= b));
       case NodeKind::GT: return Number(int64_t(a > b));
       case NodeKind::GE: return Number(int64_t(a >= b));
-      default: return problem(n.origin, "the host cannot evaluate this expression");
+      default: return problem(n.origin, because(Why::HostCannotEvaluate));
     }
   }
 
@@ -260,6 +261,7 @@ class HostRun {
   Device& device_;
   std::vector<DeviceMemory> owned_;
   std::unordered_map<const VarNode*, DeviceMemory> workspaces_;
+  std::unordered_map<const Call*, std::optional<codegen::Launch>> launches_;   // of the calls that ran before
 };
 
 }  // namespace

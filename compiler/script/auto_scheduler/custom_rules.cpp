@@ -6,6 +6,7 @@
 #include "script/auto_scheduler/dag.h"
 #include "script/auto_scheduler/state_values.h"
 #include "script/file_calls.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script::auto_scheduler {
 namespace {
@@ -72,17 +73,17 @@ struct CustomRule {
       evaluator.diagnostics.resize(reported);
       return Value::error();
     }
-    if (result.is_unknown()) { fail("it calls Python that is not evaluated"); }
+    if (result.is_unknown()) { fail(because(Why::CallsOpaquePython).text()); }
     return result;
   }
   void fail(const std::string& why) const {
-    if (failure->empty()) { *failure = fmt::format("its rule `{}` fails: {}", name, why); }
+    if (failure->empty()) { *failure = because(Why::RuleFails).arg("rule", name).arg("cause", why).text(); }
   }
 
   auto answer(const State& state, size_t stage) const -> Condition {
     const Value result = call(condition, state, stage);
     const auto number = result.to_int();
-    if (!number && !result.is_unknown()) { fail("its condition returns no `PreloadCustomSketchRule.PASS`, `APPLY` or `APPLY_AND_SKIP_REST`"); }
+    if (!number && !result.is_unknown()) { fail(because(Why::ConditionOfRule).text()); }
     return number == 1 ? Condition::Apply : number == 2 ? Condition::ApplyAndSkipRest : Condition::Skip;
   }
   // `[state, stage]`; none: another value.
@@ -102,7 +103,7 @@ struct CustomRule {
       auto visit = visit_of(one);
       if (visit) { out.push_back(*std::move(visit)); }
     }
-    if (out.empty() && !result.is_unknown()) { fail("its function returns no pairs of a state and the number of a stage"); }
+    if (out.empty() && !result.is_unknown()) { fail(because(Why::VisitsOfRule).text()); }
     return out;
   }
 };
@@ -125,7 +126,7 @@ auto custom_rules(frontend::File& file, const Task& task, const Prepared& prepar
     auto rule = std::make_shared<const CustomRule>(
         CustomRule{file, name.string() ? *name.string() : last_name(*apply).str(), value_in_file(file, *condition), value_in_file(file, *apply), policy, tensors, failure});
     if (!rule->condition.as<eval::Function>() || !rule->apply.as<eval::Function>()) {
-      rule->fail("its functions are not functions of the file");
+      rule->fail(because(Why::FunctionsOfRule).text());
       return false;
     }
     out.push_back({rule->name, [rule](const State& state, size_t stage) { return rule->answer(state, stage); }, [rule](const State& state, size_t stage) { return rule->visits(state, stage); }});

@@ -47,24 +47,24 @@ auto read_workload(const json& text, AnsorRecord& out) -> bool {
 }
 
 // None: the line is not a record; `why` has the reason.
-auto read_line(const json& line, std::string& why) -> std::optional<AnsorRecord> {
-  why = "it is not a record of the auto-scheduler";
+auto read_line(const json& line, Reason& why) -> std::optional<AnsorRecord> {
+  why = because(Why::NotAnAnsorRecord);
   if (!line.is_object() || !line.contains("i") || !line["i"].is_array() || line["i"].size() != 2) { return std::nullopt; }
   const json& task = line["i"][0];
   const json& state = line["i"][1];
   AnsorRecord out;
-  why = "its task has another form than `[WORKLOAD, TARGET, ...]`";
+  why = because(Why::TaskForm);
   if (!task.is_array() || task.size() < 2 || !task[1].is_string() || !read_workload(task[0], out)) { return std::nullopt; }
   out.target = task[1].get<std::string>();
-  why = "its steps are no list";
+  why = because(Why::StepsNoList);
   if (!state.is_array() || state.size() != 2 || !state[1].is_array()) { return std::nullopt; }
   for (const json& one : state[1]) {
     auto step = step_of(one);
-    why = fmt::format("step {} has another form than `[KIND, ARGUMENT, ...]`", out.steps.size() + 1);
+    why = because(Why::StepForm).arg("number", out.steps.size() + 1);
     if (!step) { return std::nullopt; }
     out.steps.push_back(*std::move(step));
   }
-  why = "its result has another form than `[[SECONDS, ...], ERROR, ...]`";
+  why = because(Why::ResultForm);
   if (!line.contains("r") || !line["r"].is_array() || line["r"].size() < 2 || !line["r"][0].is_array()) { return std::nullopt; }
   for (const json& seconds : line["r"][0]) {
     const bool is_measured = line["r"][1] == 0 && seconds.is_number() && seconds.get<double>() > 0 && seconds.get<double>() < 1e9;
@@ -111,7 +111,7 @@ auto is_of_task(const AnsorRecord& record, const Task& task) -> bool { return re
 
 auto best_of_log(const std::string& path, const std::vector<AnsorRecord>& records, const std::vector<Task>& tasks, const std::string& variable) -> Result<AnsorChoice> {
   if (records.empty()) { return error(Code::CannotRead).arg("file", path).arg("reason", because(Why::NoRecords).text()); }
-  auto refused = [&](const std::string& why) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(records[0].number)).arg("file", path).arg("reason", why); };
+  auto refused = [&](const Reason& why) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(records[0].number)).arg("file", path).arg("reason", why.text()); };
   bool is_any = false;
   for (const Task& task : tasks) {
     if (!variable.empty() && task.variable.view() != variable) { continue; }
@@ -123,10 +123,10 @@ auto best_of_log(const std::string& path, const std::vector<AnsorRecord>& record
     }
     if (best && !task.variable.empty()) { return AnsorChoice{task, *best}; }
   }
-  if (is_any) { return refused("none of the task's records has a time, or no variable holds the task").remedy("write `task = auto_scheduler.SearchTask(...)`, or tune the task again"); }
-  std::string own = fmt::format("it is of workload `{}{}`", records[0].workload, arguments_text(records[0].arguments));
-  if (tasks.empty()) { return refused(own + ", and the file has no task whose tensors are known").remedy("make one: `task = auto_scheduler.SearchTask(func=..., args=..., target=...)`"); }
-  return refused(fmt::format("{}, and the task is of `{}{}`", own, tasks[0].workload, arguments_text(tasks[0].arguments))).remedy("give the task the function and the arguments of the log");
+  if (is_any) { return refused(because(Why::NoTimeOrVariable)).remedy("write `task = auto_scheduler.SearchTask(...)`, or tune the task again"); }
+  const std::string own = records[0].workload + arguments_text(records[0].arguments);
+  if (tasks.empty()) { return refused(because(Why::NoTaskOfWorkload).arg("workload", own)).remedy("make one: `task = auto_scheduler.SearchTask(func=..., args=..., target=...)`"); }
+  return refused(because(Why::TaskOfOtherWorkload).arg("workload", own).arg("other", tasks[0].workload + arguments_text(tasks[0].arguments))).remedy("give the task the function and the arguments of the log");
 }
 
 }  // namespace loopsmith::script::auto_scheduler

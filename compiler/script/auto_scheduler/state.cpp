@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "ir/ops.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script::auto_scheduler {
 namespace {
@@ -173,7 +174,7 @@ auto followed_lengths(const std::vector<Step>& steps, const Step& step) -> std::
 
 auto State::apply(Step step) -> std::string {
   const int64_t number = number_of(step, 0);
-  if (number < 0 || number >= static_cast<int64_t>(stages_.size())) { return fmt::format("no stage has the number {}; the task has {} stages then", number, stages_.size()); }
+  if (number < 0 || number >= static_cast<int64_t>(stages_.size())) { return because(Why::NoStageNumber).arg("number", number).arg("count", stages_.size()).text(); }
   const auto stage = static_cast<size_t>(number);
   auto scope = [&] { const auto* found = step.arguments.size() > 1 ? std::get_if<std::string>(&step.arguments[1]) : nullptr; return found ? *found : std::string(); };
   std::string why;
@@ -191,7 +192,7 @@ auto State::apply(Step step) -> std::string {
 auto State::apply_to_axis(const Step& step, size_t stage) -> std::string {
   const int64_t number = number_of(step, 1);
   auto& axes = stages_[stage].axes;
-  if (number < 0 || number >= static_cast<int64_t>(axes.size())) { return fmt::format("stage `{}` has no axis {}; it has {} axes then", stages_[stage].name, number, axes.size()); }
+  if (number < 0 || number >= static_cast<int64_t>(axes.size())) { return because(Why::NoAxisNumber).arg("stage", stages_[stage].name).arg("number", number).arg("count", axes.size()).text(); }
   const auto axis = static_cast<size_t>(number);
   if (step.kind == "AN") { axes[axis].annotation = static_cast<Annotation>(number_of(step, 2)); return {}; }
   if (step.kind == "PR" || step.kind == "SA") { return {}; }
@@ -199,10 +200,10 @@ auto State::apply_to_axis(const Step& step, size_t stage) -> std::string {
   if (step.kind == "SP") { return split(stage, axis, list_of(step, 3), number_of(step, 4) != 0); }
   if (step.kind == "FSP" || step.kind == "FFSP") {
     auto lengths = followed_lengths(steps_, step);
-    if (!lengths) { return "a step that it follows is not an earlier split with so many levels"; }
+    if (!lengths) { return because(Why::FollowsNoSplit).text(); }
     return split(stage, axis, *lengths, step.kind == "FSP" || number_of(step, 4) != 0);
   }
-  return "no step has this kind; the kinds are AN FU PR RE SP FSP FFSP SA CA CI CR CHR CHW RF";
+  return because(Why::NoStepOfKind).text();
 }
 
 // The outermost axis of a split from inside, and the innermost one of a split from outside, take the rest.
@@ -229,9 +230,9 @@ auto State::fuse(size_t stage, const std::vector<int64_t>& which) -> std::string
   auto& axes = stages_[stage].axes;
   for (size_t i = 0; i < which.size(); ++i) {
     const bool is_next = which[i] >= 0 && which[i] < static_cast<int64_t>(axes.size()) && which[i] == which[0] + static_cast<int64_t>(i);
-    if (!is_next) { return "its axes are not adjacent axes of the stage"; }
+    if (!is_next) { return because(Why::AxesNotAdjacentOfStage).text(); }
   }
-  if (which.empty()) { return "it names no axis"; }
+  if (which.empty()) { return because(Why::NamesNoAxis).text(); }
   StateAxis fused = new_axis("", 1, false);
   for (int64_t one : which) {
     const StateAxis& axis = axes[static_cast<size_t>(one)];
@@ -255,20 +256,20 @@ auto State::reorder(size_t stage, const std::vector<int64_t>& order) -> std::str
   std::vector<StateAxis> sorted;
   std::vector<bool> is_taken(axes.size());
   for (int64_t one : order) {
-    if (one < 0 || one >= static_cast<int64_t>(axes.size()) || is_taken[static_cast<size_t>(one)]) { return "its axes are not those of the stage, each once"; }
+    if (one < 0 || one >= static_cast<int64_t>(axes.size()) || is_taken[static_cast<size_t>(one)]) { return because(Why::AxesNotOfStage).text(); }
     is_taken[static_cast<size_t>(one)] = true;
     sorted.push_back(axes[static_cast<size_t>(one)]);
   }
-  if (sorted.size() != axes.size()) { return fmt::format("it names {} axes, and stage `{}` has {}", sorted.size(), stages_[stage].name, axes.size()); }
+  if (sorted.size() != axes.size()) { return because(Why::NamesAxes).arg("found", sorted.size()).arg("stage", stages_[stage].name).arg("count", axes.size()).text(); }
   axes = std::move(sorted);
   return {};
 }
 
 auto State::compute_at(size_t stage, int64_t target, int64_t axis) -> std::string {
   const bool is_stage = target >= 0 && target < static_cast<int64_t>(stages_.size());
-  if (!is_stage) { return fmt::format("no stage has the number {}; the task has {} stages then", target, stages_.size()); }
+  if (!is_stage) { return because(Why::NoStageNumber).arg("number", target).arg("count", stages_.size()).text(); }
   const StateStage& of = stages_[static_cast<size_t>(target)];
-  if (axis < 0 || axis >= static_cast<int64_t>(of.axes.size())) { return fmt::format("stage `{}` has no axis {}; it has {} axes then", of.name, axis, of.axes.size()); }
+  if (axis < 0 || axis >= static_cast<int64_t>(of.axes.size())) { return because(Why::NoAxisNumber).arg("stage", of.name).arg("number", axis).arg("count", of.axes.size()).text(); }
   StateStage& moved = stages_[stage];
   moved.place = StateStage::Place::At;
   moved.at_stage = static_cast<size_t>(target);
@@ -292,7 +293,7 @@ void State::insert_stage(size_t number, StateStage stage) {
 // The copy comes behind the stage, and the readers read the copy.
 auto State::cache_read(size_t stage, const std::string& scope, const std::vector<int64_t>& readers) -> std::string {
   for (int64_t reader : readers) {
-    if (reader < 0 || reader >= static_cast<int64_t>(stages_.size())) { return fmt::format("no stage has the number {}; the task has {} stages then", reader, stages_.size()); }
+    if (reader < 0 || reader >= static_cast<int64_t>(stages_.size())) { return because(Why::NoStageNumber).arg("number", reader).arg("count", stages_.size()).text(); }
   }
   StateStage copy = stages_[stage];
   copy.name += "." + scope;
@@ -330,7 +331,7 @@ auto State::cache_write(size_t stage, const std::string& scope) -> std::string {
 // The stage in front computes partial results, with the axis among its own at `place`; the stage then reduces over that axis only.
 auto State::rfactor(size_t stage, size_t axis, int64_t place) -> std::string {
   const StateAxis factored = stages_[stage].axes[axis];
-  if (!factored.is_reduction) { return fmt::format("axis `{}` of stage `{}` is not a reduction axis", factored.name, stages_[stage].name); }
+  if (!factored.is_reduction) { return because(Why::AxisOfStageSpatial).arg("axis", factored.name).arg("stage", stages_[stage].name).text(); }
   StateStage partial = stages_[stage];
   partial.name += ".rf";
   partial.is_output = false;
@@ -339,7 +340,7 @@ auto State::rfactor(size_t stage, size_t axis, int64_t place) -> std::string {
     if (one.id == factored.id) { continue; }
     (one.is_reduction ? reduced : spatial).push_back(new_axis(one.name, one.extent, one.is_reduction));
   }
-  if (place < 0 || place > static_cast<int64_t>(spatial.size())) { return fmt::format("the place of the factored axis is from 0 to {}, not {}", spatial.size(), place); }
+  if (place < 0 || place > static_cast<int64_t>(spatial.size())) { return because(Why::FactoredPlace).arg("most", spatial.size()).arg("found", place).text(); }
   spatial.insert(spatial.begin() + place, new_axis(factored.name, factored.extent, false));
   partial.axes = std::move(spatial);
   partial.axes.insert(partial.axes.end(), reduced.begin(), reduced.end());

@@ -13,6 +13,7 @@
 #include "script/te/translate.h"
 #include "support/codes.h"
 #include "support/guards.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script::auto_scheduler {
 namespace {
@@ -36,7 +37,7 @@ class Replay {
       why_.clear();
       if (apply(steps_[number_])) { continue; }
       if (why_.empty() && e_.diagnostics.size() > reported) { why_ = e_.diagnostics[reported].message(); }
-      return fmt::format("step {}, `{}`: {}", number_ + 1, text_of(steps_[number_]), why_);
+      return because(Why::StepRefused).arg("number", number_ + 1).arg("step", text_of(steps_[number_])).arg("cause", why_).text();
     }
     return {};
   }
@@ -56,8 +57,8 @@ class Replay {
   }
 
  private:
-  auto fail(std::string why) -> bool {
-    why_ = std::move(why);
+  auto fail(const Reason& why) -> bool {
+    why_ = why.text();
     return false;
   }
 
@@ -66,17 +67,17 @@ class Replay {
   auto number(const Step& step, size_t i) -> std::optional<int64_t> {
     const auto* found = i < step.arguments.size() ? std::get_if<int64_t>(&step.arguments[i]) : nullptr;
     if (found) { return *found; }
-    (void)fail(fmt::format("argument {} must be a number", i + 1));
+    (void)fail(because(Why::ArgumentNotNumber).arg("number", i + 1));
     return std::nullopt;
   }
   auto list(const Step& step, size_t i) -> const std::vector<int64_t>* {
     const auto* found = i < step.arguments.size() ? std::get_if<std::vector<int64_t>>(&step.arguments[i]) : nullptr;
-    if (!found) { (void)fail(fmt::format("argument {} must be a list of numbers", i + 1)); }
+    if (!found) { (void)fail(because(Why::ArgumentNotList).arg("number", i + 1)); }
     return found;
   }
   auto text(const Step& step, size_t i) -> const std::string* {
     const auto* found = i < step.arguments.size() ? std::get_if<std::string>(&step.arguments[i]) : nullptr;
-    if (!found) { (void)fail(fmt::format("argument {} must be a string", i + 1)); }
+    if (!found) { (void)fail(because(Why::ArgumentNotString).arg("number", i + 1)); }
     return found;
   }
 
@@ -85,7 +86,7 @@ class Replay {
   auto stage_at(std::optional<int64_t> id) -> std::optional<size_t> {
     if (!id) { return std::nullopt; }
     if (*id >= 0 && *id < static_cast<int64_t>(ids_.size())) { return ids_[static_cast<size_t>(*id)]; }
-    (void)fail(fmt::format("no stage has the number {}; the task has {} stages then", *id, ids_.size()));
+    (void)fail(because(Why::NoStageNumber).arg("number", *id).arg("count", ids_.size()));
     return std::nullopt;
   }
   auto stage_of(const Step& step) -> std::optional<size_t> { return stage_at(number(step, 0)); }
@@ -93,7 +94,7 @@ class Replay {
     if (!id) { return std::nullopt; }
     const auto& leaves = stages().stages[stage].leaves;
     if (*id >= 0 && *id < static_cast<int64_t>(leaves.size())) { return Value(eval::make_object<frontend::IterVarObject>(stages().axes[leaves[static_cast<size_t>(*id)]].iter)); }
-    (void)fail(fmt::format("stage `{}` has no axis {}; it has {} axes then", stages().stages[stage].name.view(), *id, leaves.size()));
+    (void)fail(because(Why::NoAxisNumber).arg("stage", stages().stages[stage].name.view()).arg("number", *id).arg("count", leaves.size()));
     return std::nullopt;
   }
   auto axes_at(size_t stage, const std::vector<int64_t>& ids) -> std::optional<std::vector<Value>> {
@@ -130,7 +131,7 @@ class Replay {
                                    {"FSP", &Replay::follow_split}, {"FFSP", &Replay::follow_fused_split}, {"SA", &Replay::storage_align}, {"CA", &Replay::compute_at},
                                    {"CI", &Replay::compute_inline}, {"CR", &Replay::compute_root}, {"CHR", &Replay::cache_read}, {"CHW", &Replay::cache_write}, {"RF", &Replay::rfactor}};
     const auto* row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& one) { return step.kind == one.kind; });
-    if (row == std::end(rows)) { return fail("no step has this kind; the kinds are AN FU PR RE SP FSP FFSP SA CA CI CR CHR CHW RF"); }
+    if (row == std::end(rows)) { return fail(because(Why::NoStepOfKind)); }
     return (this->*row->run)(step);
   }
 
@@ -139,10 +140,10 @@ class Replay {
     auto axis = stage ? axis_at(*stage, number(step, 1)) : std::nullopt;
     auto kind = axis ? number(step, 2) : std::nullopt;
     if (!kind) { return false; }
-    if (*kind < 0 || *kind >= static_cast<int64_t>(std::size(annotations))) { return fail(fmt::format("no annotation has the number {}", *kind)); }
+    if (*kind < 0 || *kind >= static_cast<int64_t>(std::size(annotations))) { return fail(because(Why::NoAnnotationNumber).arg("number", *kind)); }
     const std::string word = annotations[*kind];
     if (word == "none") { return true; }
-    if (word == "tensorize") { return fail("the record does not name the intrinsic of its `tensorize`"); }
+    if (word == "tensorize") { return fail(because(Why::IntrinsicNotNamed)); }
     if (word == "unroll" || word == "vectorize" || word == "parallel") { return on_stage(*stage, word.c_str(), {*axis}); }
     return on_stage(*stage, "bind", {*axis, Value(eval::make_object<frontend::te::ThreadAxisObject>(word, Value()))});
   }
@@ -164,7 +165,7 @@ class Replay {
     if (dollar == std::string::npos) { return on_stage(*stage, "pragma", {*axis, Value::str(*kind)}); }
     int64_t most = 0;
     for (char c : kind->substr(dollar + 1)) {
-      if (c < '0' || c > '9' || most > 1'000'000'000) { return fail(fmt::format("`{}` is not a number of steps", kind->substr(dollar + 1))); }
+      if (c < '0' || c > '9' || most > 1'000'000'000) { return fail(because(Why::NotStepCount).arg("text", kind->substr(dollar + 1))); }
       most = most * 10 + (c - '0');
     }
     return on_stage(*stage, "pragma", {*axis, Value::str(kind->substr(0, dollar)), Value(most)}) && on_stage(*stage, "pragma", {*axis, Value::str("unroll_explicit"), Value(true)});
@@ -197,7 +198,7 @@ class Replay {
     const bool is_own = found && (std::find(of.axes.begin(), of.axes.end(), *found) != of.axes.end() || std::find(of.reduce_axes.begin(), of.reduce_axes.end(), *found) != of.reduce_axes.end());
     const auto extent = as_int(iter.dom.extent);
     if (!recorded || *recorded <= 0 || !is_own || of.place != te::Stage::Place::Root || !extent || *extent == *recorded) { return true; }
-    return fail(fmt::format("the record splits an axis of extent {}, and `{}` of stage `{}` has {}", *recorded, iter.var->name.view(), of.name.view(), *extent));
+    return fail(because(Why::ExtentOfRecord).arg("recorded", *recorded).arg("axis", iter.var->name.view()).arg("stage", of.name.view()).arg("found", *extent));
   }
   auto split(const Step& step) -> bool {
     auto stage = stage_of(step);
@@ -212,10 +213,10 @@ class Replay {
     const std::vector<int64_t> sources = step.kind == "FSP" ? std::vector<int64_t>{number_of(step, 2)} : list_of(step, 2);
     for (int64_t source : sources) {
       const bool is_split = source >= 0 && source < static_cast<int64_t>(number_) && steps_[static_cast<size_t>(source)].kind == "SP";
-      if (!is_split) { return (void)fail(fmt::format("step {} is not an earlier split", source + 1)), std::nullopt; }
+      if (!is_split) { return (void)fail(because(Why::NotEarlierSplit).arg("number", source + 1)), std::nullopt; }
     }
     auto out = followed_lengths({steps_.begin(), steps_.begin() + static_cast<ptrdiff_t>(number_)}, step);
-    if (!out) { (void)fail(fmt::format("the split that it follows has {} levels", sources.empty() ? 0 : list_of(steps_[static_cast<size_t>(sources[0])], 3).size())); }
+    if (!out) { (void)fail(because(Why::SplitHasLevels).arg("count", sources.empty() ? 0 : list_of(steps_[static_cast<size_t>(sources[0])], 3).size())); }
     return out;
   }
   // Follows the outer levels of an earlier split; the last level takes the rest.
@@ -350,7 +351,7 @@ auto prepare(frontend::File& file, const Task& task) -> std::optional<Prepared> 
 auto apply_steps(frontend::File& file, const Task& task, const std::vector<Step>& steps, const RecordPlace& place) -> Result<Applied> {
   auto refused = [&](const std::string& why) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(place.number)).arg("file", place.file).arg("reason", why); };
   auto prepared = prepare(file, task);
-  if (!prepared) { return refused(fmt::format("workload `{}` computes no tensors that can be scheduled", task.workload)); }
+  if (!prepared) { return refused(because(Why::NoTensorsOfWorkload).arg("workload", task.workload).text()); }
   auto done = applied(file, task, *prepared, steps, false);
   if (const auto* why = std::get_if<std::string>(&done)) { return refused(*why).remedy("use a log of this workload, or of the version of TVM that wrote it"); }
   return std::get<Applied>(std::move(done));

@@ -65,10 +65,10 @@ auto read_result(const json& result, AutotvmRecord& out) -> bool {
 }
 
 // None: the line is not a record; `why` has the reason.
-auto read_line(const json& line, std::string& why) -> std::optional<AutotvmRecord> {
+auto read_line(const json& line, Reason& why) -> std::optional<AutotvmRecord> {
   const bool is_newer = line.is_object() && line.contains("input");
   const bool is_older = line.is_object() && line.contains("i");
-  why = "it is not a record of AutoTVM";
+  why = because(Why::NotAnAutotvmRecord);
   if (!is_newer && !is_older) { return std::nullopt; }
   const json& input = is_newer ? line["input"] : line["i"];
   const char* result_key = is_newer ? "result" : "r";
@@ -79,9 +79,9 @@ auto read_line(const json& line, std::string& why) -> std::optional<AutotvmRecor
   for (const json& argument : input[2]) { out.arguments.push_back(value_of_json(argument)); }
   const json none;
   const json& config = is_newer ? (line.contains("config") ? line["config"] : none) : (input.size() > 5 ? input[5] : none);
-  why = "its configuration has another form than `{\"index\": ..., \"entity\": [[NAME, KIND, CHOICE], ...]}`";
+  why = because(Why::ConfigurationForm).arg("form", R"({"index": ..., "entity": [[NAME, KIND, CHOICE], ...]})");
   if (!read_config(config, out)) { return std::nullopt; }
-  why = "its result has another form than `[[SECONDS, ...], ERROR, ...]`";
+  why = because(Why::ResultForm);
   if (!line.contains(result_key) || !read_result(line[result_key], out)) { return std::nullopt; }
   return out;
 }
@@ -137,9 +137,9 @@ auto best_of_log(const std::string& path, const std::vector<AutotvmRecord>& reco
   if (is_any) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(records[0].number)).arg("file", path).arg("reason", because(Why::NoRecordHasTime).text()).remedy("tune the task again"); }
   const AutotvmRecord& other = records[0];
   const bool is_other_template = other.template_name != template_name;
-  std::string why = is_other_template ? fmt::format("it is of template `{}`, and the task is of `{}`", other.template_name, template_name)
-                                      : fmt::format("it is of a task with arguments {}, and this task has {}", arguments_text(other.arguments), arguments_text(arguments));
-  return error(Code::RecordRefused).arg("number", static_cast<int64_t>(other.number)).arg("file", path).arg("reason", why)
+  const Reason why = is_other_template ? because(Why::OfOtherTemplate).arg("template", other.template_name).arg("other", template_name)
+                                       : because(Why::OfOtherArguments).arg("arguments", arguments_text(other.arguments)).arg("other", arguments_text(arguments));
+  return error(Code::RecordRefused).arg("number", static_cast<int64_t>(other.number)).arg("file", path).arg("reason", why.text())
       .remedy(is_other_template ? "name the template of the log, or tune this one" : "give the task the arguments of the log, or tune this task");
 }
 

@@ -11,6 +11,7 @@
 #include "script/tuner/trace_values.h"
 #include "support/codes.h"
 #include "support/guards.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script {
 namespace {
@@ -23,8 +24,8 @@ constexpr size_t most_results = 256;
 
 auto is_limit(Code code) -> bool { return code == Code::TooMuchWork || code == Code::TooDeep || code == Code::Cancelled; }
 
-auto failure(const Piece& piece, Origin where, std::string why) -> Diagnostic {
-  return error(Code::TunerPiece, where).arg("kind", kind_text(piece.kind)).arg("name", piece.name.view()).arg("reason", std::move(why));
+auto failure(const Piece& piece, Origin where, const Reason& why) -> Diagnostic {
+  return error(Code::TunerPiece, where).arg("kind", kind_text(piece.kind)).arg("name", piece.name.view()).arg("reason", why.text());
 }
 
 /// The statement at a place in a file, if it is Python that the evaluator does not run; null: another statement.
@@ -104,11 +105,11 @@ class Call {
     // Statements that raise end here: pieces catch nothing.
     const syntax::OpaqueStmt* statement = opaque_statement(file_, at);
     const bool raises = statement && statement->what == "raise";
-    fail(at, raises ? "raises an exception" : "uses Python that Loopsmith does not evaluate, so its result is unknown");
+    fail(at, because(raises ? Why::RaisesException : Why::UsesOpaquePython));
   }
-  void fail(Origin where, std::string why) { (void)evaluator_.report(failure(piece_, where, std::move(why))); }
+  void fail(Origin where, const Reason& why) { (void)evaluator_.report(failure(piece_, where, why)); }
   void wrong_result(const Value& result, const char* wanted) {
-    fail(piece_.where, "returns " + (result.is_none() ? "nothing" : eval::describe(result)) + " instead of " + wanted);
+    fail(piece_.where, because(Why::ReturnsInstead).arg("found", result.is_none() ? "nothing" : eval::describe(result)).arg("wanted", wanted));
   }
 
   [[nodiscard]] auto evaluator() -> eval::Evaluator& { return evaluator_; }
@@ -129,7 +130,7 @@ class Call {
   auto function() -> std::optional<Value> {
     const eval::Function* method = method_of(piece_);
     if (!method) {
-      fail(piece_.where, "has no method `apply`");
+      fail(piece_.where, because(Why::NoMethod).arg("method", "apply"));
       return std::nullopt;
     }
     return piece_.function ? Value(Ref<eval::Object>(method)) : piece_.get_attribute(evaluator_, apply_name(), piece_.where);
@@ -166,20 +167,20 @@ namespace {
 /// The schedules among the values that a rule or a schedule function returns, each of which continues `given`. Mistakes are reported to the call.
 auto schedules_in(Call& call, const Piece& piece, const std::vector<Value>& items, const Schedule& given) -> std::vector<Schedule> {
   std::vector<Schedule> out;
-  if (items.size() > most_results) { call.fail(piece.where, "returns more than " + std::to_string(most_results) + " schedules" + (piece.kind == PieceKind::ScheduleRule ? " for one block" : "")); }
+  if (items.size() > most_results) { call.fail(piece.where, because(piece.kind == PieceKind::ScheduleRule ? Why::ReturnsSchedulesOfBlock : Why::ReturnsSchedules).arg("most", most_results)); }
   for (const Value& item : items) {
     if (call.has_failed()) { break; }
     const auto* made = item.as<ScheduleObject>();
     if (item.is_unknown() || (made && made->record.is_unknown)) { call.unknown(); }
-    else if (!made) { call.fail(piece.where, "returns a list with " + eval::describe(item) + " instead of a list of schedules"); }
-    else if (!continues(made->schedule, given)) { call.fail(piece.where, "returns a schedule that does not continue the one that it was given"); }
+    else if (!made) { call.fail(piece.where, because(Why::ReturnsListWith).arg("found", eval::describe(item))); }
+    else if (!continues(made->schedule, given)) { call.fail(piece.where, because(Why::ReturnsOtherSchedule)); }
     else { out.push_back(made->schedule); }
   }
   return out;
 }
 
 auto run_filter(const Piece& filter, frontend::File& file, std::vector<Value> values) -> Result<bool> {
-  if (filter.is_closed) { return failure(filter, filter.where, "ran out of steps or time, so it chooses no more blocks"); }
+  if (filter.is_closed) { return failure(filter, filter.where, because(Why::NoMoreBlocks)); }
   Call call(filter, file);
   const std::optional<Value> result = call.run(std::move(values));
   // TVM takes numbers, too.
@@ -206,7 +207,7 @@ auto run_space_function(const Piece& function, frontend::File& file, const Sched
   if (!result) { return call.take_errors(); }
   const bool is_list = result->as<eval::List>() || result->as<eval::Tuple>();
   std::vector<Value> items = is_list ? *result->items() : std::vector<Value>{result->is_none() ? object_of(object) : *result};
-  if (items.empty()) { call.fail(function.where, "returns an empty list instead of a list of schedules"); }
+  if (items.empty()) { call.fail(function.where, because(Why::ReturnsEmptyList)); }
   if (!is_list && !items[0].as<ScheduleObject>()) { call.wrong_result(*result, "nothing, a schedule or a list of schedules"); }
   std::vector<Schedule> out = schedules_in(call, function, items, sch);
   if (call.has_failed()) { return call.take_errors(); }
@@ -222,14 +223,14 @@ auto run_rule(const Piece& rule, frontend::File& file, const Schedule& sch, sche
   std::vector<Value> items = is_list ? *result->items() : std::vector<Value>{*result};
   // TVM takes only lists; a function in the short form may return its only schedule.
   if (!is_list && !(rule.function && result->as<ScheduleObject>())) { call.wrong_result(*result, "a list of schedules"); }
-  else if (items.empty()) { call.fail(rule.where, "returns an empty list: return `[sch]` to leave the block as it is"); }
+  else if (items.empty()) { call.fail(rule.where, because(Why::ReturnsNoSchedule)); }
   std::vector<Schedule> out = schedules_in(call, rule, items, sch);
   if (call.has_failed()) { return call.take_errors(); }
   return out;
 }
 
 auto run_postproc(const Piece& postproc, frontend::File& file, Schedule& sch) -> Result<bool> {
-  if (postproc.is_closed) { return failure(postproc, postproc.where, "ran out of steps or time, so it accepts no more schedules"); }
+  if (postproc.is_closed) { return failure(postproc, postproc.where, because(Why::NoMoreSchedules)); }
   Call call(postproc, file);
   auto object = eval::make_object<ScheduleObject>(sch);
   std::optional<Value> result = call.run({object_of(object)});
@@ -254,10 +255,10 @@ auto run_mutator(const Piece& mutator, frontend::File& file, const schedule::Tra
 }
 
 auto run_predict(const Piece& model, frontend::File& file, const Value& context, const std::vector<Value>& candidates) -> Result<std::vector<double>> {
-  if (model.is_closed) { return failure(model, model.where, "ran out of steps or time, so it predicts no more"); }
+  if (model.is_closed) { return failure(model, model.where, because(Why::NoMorePredictions)); }
   Call call(model, file);
   if (!model.type || !model.type->find(Name("predict"))) {
-    call.fail(model.where, "has no method `predict`");
+    call.fail(model.where, because(Why::NoMethodPredict));
     return call.take_errors();
   }
   const std::optional<Value> result = call.run_method(Name("predict"), {context, Value::list(candidates)});
@@ -267,8 +268,8 @@ auto run_predict(const Piece& model, frontend::File& file, const Value& context,
   if (const auto* table = result->as<NumberArray>(); table && table->columns == 1) { scores = table->numbers; }
   const std::string wanted = "a list with a number for each of " + std::to_string(candidates.size()) + " candidates";
   if (!scores) { call.wrong_result(*result, wanted.c_str()); }
-  else if (scores->size() != candidates.size()) { call.fail(model.where, "returns " + std::to_string(scores->size()) + " numbers instead of " + wanted); }
-  else if (std::any_of(scores->begin(), scores->end(), [](double x) { return !std::isfinite(x); })) { call.fail(model.where, "returns a number that is infinite or not a number"); }
+  else if (scores->size() != candidates.size()) { call.fail(model.where, because(Why::ReturnsNumbers).arg("found", scores->size()).arg("wanted", wanted)); }
+  else if (std::any_of(scores->begin(), scores->end(), [](double x) { return !std::isfinite(x); })) { call.fail(model.where, because(Why::ReturnsInfinite)); }
   if (call.has_failed()) { return call.take_errors(); }
   return *std::move(scores);
 }
@@ -287,11 +288,11 @@ namespace {
 /// Runs the method of a builder or a runner, which returns a list with an item for each input.
 auto items_of(Call& call, const Piece& piece, const char* method, const std::vector<Value>& inputs) -> std::vector<Value> {
   if (piece.is_closed) {
-    call.fail(piece.where, "ran out of steps or time, so it is not called again");
+    call.fail(piece.where, because(Why::NotCalledAgain));
     return {};
   }
   if (!piece.type || !piece.type->find(Name(method))) {
-    call.fail(piece.where, "has no method `" + std::string(method) + "`");
+    call.fail(piece.where, because(Why::NoMethod).arg("method", method));
     return {};
   }
   const std::optional<Value> result = call.run_method(Name(method), {Value::list(inputs)});
@@ -299,7 +300,7 @@ auto items_of(Call& call, const Piece& piece, const char* method, const std::vec
   const std::vector<Value>* items = result->items();
   const std::string wanted = "a list with a result for each of " + std::to_string(inputs.size()) + " candidates";
   if (!items) { call.wrong_result(*result, wanted.c_str()); }
-  else if (items->size() != inputs.size()) { call.fail(piece.where, "returns " + std::to_string(items->size()) + " results instead of " + wanted); }
+  else if (items->size() != inputs.size()) { call.fail(piece.where, because(Why::ReturnsResults).arg("found", items->size()).arg("wanted", wanted)); }
   return items && !call.has_failed() ? *items : std::vector<Value>();
 }
 
@@ -354,7 +355,7 @@ auto run_runner(const Piece& runner, frontend::File& file, const std::vector<Val
     const std::optional<std::vector<double>> numbers = times->is_none() ? std::vector<double>() : numbers_in(*times);
     const bool is_right = numbers && std::all_of(numbers->begin(), numbers->end(), [](double x) { return std::isfinite(x) && x > 0; });
     if (!is_right) {
-      call.fail(runner.where, "returns a `RunnerResult` whose `run_secs` is no list of seconds above 0");
+      call.fail(runner.where, because(Why::RunSeconds));
       break;
     }
     RunOutcome one;

@@ -14,6 +14,7 @@
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "support/saturate.h"
 #include "support/scoped_value.h"
 #include "transform/device/plan_barriers.h"
@@ -54,7 +55,7 @@ class Grid {
         },
         [](const Expr&) {});
     for (const Dimension& d : dimensions) {
-      if (uses_var(d.extent, [&](const VarNode& v) { return inside.contains(&v); })) { fail(d.tag, "its extent depends on variables of the kernel, so that a launch cannot know it", nest.origin()); }
+      if (uses_var(d.extent, [&](const VarNode& v) { return inside.contains(&v); })) { fail(d.tag, because(Why::ExtentOfKernelVariables), nest.origin()); }
     }
     std::sort(dimensions.begin(), dimensions.end(), [](const Dimension& a, const Dimension& b) {
       return std::pair(a.is_thread(), a.axis.dimension) < std::pair(b.is_thread(), b.axis.dimension);
@@ -69,7 +70,7 @@ class Grid {
  private:
   void add(const ThreadLoop& loop, Origin origin) {
     auto axis = thread_axis(loop.tag.view());
-    if (!axis) { return fail(loop.tag, "kernels have the axes blockIdx and threadIdx", origin); }
+    if (!axis) { return fail(loop.tag, because(Why::AxesOfKernels), origin); }
     if (axis->family == ThreadFamily::Virtual) { return; }
     Expr extent = cast(DataType::int_(32), loop.extent);
     auto known = find(loop.tag);
@@ -83,11 +84,11 @@ class Grid {
     if (structural_equal(launched, extent)) { return; }
     auto a = as_int(launched);
     auto b = as_int(extent);
-    if (!a || !b) { return fail(loop.tag, "its loops have different extents, of which one is not constant", origin); }
+    if (!a || !b) { return fail(loop.tag, because(Why::LoopExtentsDiffer), origin); }
     launched = int_imm(std::max(*a, *b));
   }
-  void fail(Name tag, std::string why, Origin origin) {
-    if (!problem) { problem = Problem{fmt::format("a loop over `{}`", tag.str()), std::move(why), origin}; }
+  void fail(Name tag, const Reason& why, Origin origin) {
+    if (!problem) { problem = Problem{fmt::format("a loop over `{}`", tag.str()), why, origin}; }
   }
 };
 
@@ -320,7 +321,7 @@ class Survey : public Visitor {
       const Memory::Use& use = m.uses[d];
       if (!use.own_store) { continue; }
       if (use.other_store || use.other_load) {
-        fail(fmt::format("the buffer `{}`", m.name.str()), "each thread stores its own values there, which loops over all threads access", m.origin);
+        fail(fmt::format("the buffer `{}`", m.name.str()), because(Why::EachThreadStores), m.origin);
       }
       out.push_back(d);
     }
@@ -339,7 +340,7 @@ class Survey : public Visitor {
     if (bound_[*dimension]) {
       const auto& outer = depends_[*dimension];
       if (uses_var(n.body, [&](const VarNode& v) { return outer.contains(&v); })) {
-        fail(fmt::format("a loop over `{}`", loop->tag.str()), "it uses the index of another loop over the same dimension around it", n.origin);
+        fail(fmt::format("a loop over `{}`", loop->tag.str()), because(Why::IndexOfLoopAround), n.origin);
       }
     }
     auto before = depends_[*dimension];
@@ -392,7 +393,7 @@ class Survey : public Visitor {
   void under(const Expr& condition, const Stmt& body, F&& walk) {
     for (size_t d = 0; d < bound_.size(); ++d) {
       if (bound_[d] && uses_var(condition, [&](const VarNode& v) { return depends_[d].contains(&v); }) && binds(body, grid_.dimensions[d].tag)) {
-        fail(fmt::format("a loop over `{}`", grid_.dimensions[d].tag.str()), "a condition around it depends on the index of another loop over the same dimension", body.origin());
+        fail(fmt::format("a loop over `{}`", grid_.dimensions[d].tag.str()), because(Why::ConditionOfLoopAround), body.origin());
       }
     }
     walk();
@@ -421,7 +422,7 @@ class Survey : public Visitor {
       if (is_store && bound_[d] != 0) { stored.insert(bound_[d]); }
       used.insert(bound_[d]);
       if (!stored.empty() && used.size() > 1) {
-        fail(fmt::format("the buffer `{}`", m.name.str()), "blocks of one kernel store it for other blocks, which have a memory of their own: bind the loops in kernels of their own", origin);
+        fail(fmt::format("the buffer `{}`", m.name.str()), because(Why::BlocksHaveOwnMemory), origin);
       }
     }
   }
@@ -436,7 +437,7 @@ class Survey : public Visitor {
     known->second.is_stored = known->second.is_stored || is_store;
     known->second.differs = known->second.differs || known->second.blocks != blocks;
     if (known->second.is_stored && known->second.differs) {
-      fail(fmt::format("the buffer `{}`", data->name.str()), "blocks of one kernel store it for other blocks, for which they cannot wait: bind the loops in kernels of their own", origin);
+      fail(fmt::format("the buffer `{}`", data->name.str()), because(Why::BlocksCannotWait), origin);
     }
   }
   static auto is_update(const BufferStore& n) -> bool {
@@ -459,8 +460,8 @@ class Survey : public Visitor {
   }
   struct Global { std::vector<uint64_t> blocks; bool is_stored = false; bool differs = false; };
 
-  void fail(std::string what, std::string why, Origin origin) {
-    if (!problem) { problem = Problem{std::move(what), std::move(why), origin}; }
+  void fail(std::string what, const Reason& why, Origin origin) {
+    if (!problem) { problem = Problem{std::move(what), why, origin}; }
   }
   const Grid& grid_;
   uint64_t runs_ = 0;
@@ -497,7 +498,7 @@ class Share : public Mutator {
   auto on(const VarNode& n) -> Expr override {
     auto found = shared_.find(&n);
     if (found == shared_.end()) { return Mutator::on(n); }
-    if (!found->second.empty()) { problem = Problem{fmt::format("the pointer `{}`", n.name.str()), "each thread has a part of this memory", n.origin}; }
+    if (!found->second.empty()) { problem = Problem{fmt::format("the pointer `{}`", n.name.str()), because(Why::ThreadsHaveParts), n.origin}; }
     return Expr(renamed(Var(Ref<VarNode>(&n))));
   }
   auto on(const For& n) -> Stmt override {
@@ -747,7 +748,7 @@ auto bind_threads(const IRModule& module, const LowerContext&) -> Result<IRModul
     if (bind.problem) {
       std::string function;
       for (const auto& [name, f] : module->functions) { if (f == func) { function = called(name, f); } }
-      return error(Code::CannotEmit, bind.problem->origin).arg("what", bind.problem->what).arg("function", function).arg("target", "a GPU").arg("reason", bind.problem->why);
+      return error(Code::CannotEmit, bind.problem->origin).arg("what", bind.problem->what).arg("function", function).arg("target", "a GPU").arg("reason", bind.problem->why.text());
     }
     return with_body(func, std::move(body));
   });

@@ -15,6 +15,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
+#include "support/reasons.h"
 #include "support/scoped_value.h"
 #include "transform/affine.h"
 
@@ -221,7 +222,7 @@ class Planner {
         spread = other ? seq({spread, other}) : Stmt();
       }
       if (!spread || spread.as<IfThenElse>()) {
-        fail("a branch that only some threads of a block take", "its statements exchange values between threads, which needs a barrier that all threads reach", stmt.origin());
+        fail("a branch that only some threads of a block take", because(Why::ExchangeInBranch), stmt.origin());
         return;
       }
       known = plan.distributed.emplace(stmt.get(), std::move(spread)).first;
@@ -271,7 +272,7 @@ class Planner {
       return;
     }
     if (conflicts_inside(stmt)) {
-      fail("a statement that some threads of a block repeat more often than others", "it exchanges values between threads, which needs a barrier that all threads reach", stmt.origin());
+      fail("a statement that some threads of a block repeat more often than others", because(Why::ExchangeInLoop), stmt.origin());
       return;
     }
     take(stmt, [&] { gather(stmt); });
@@ -540,8 +541,8 @@ class Planner {
     });
     return out;
   }
-  void fail(std::string what, std::string why, Origin origin) {
-    if (!plan.problem) { plan.problem = BarrierPlan::Problem{std::move(what), std::move(why), origin}; }
+  void fail(std::string what, const Reason& why, Origin origin) {
+    if (!plan.problem) { plan.problem = BarrierPlan::Problem{std::move(what), why, origin}; }
   }
 
   const ThreadBlock& block_;

@@ -24,6 +24,7 @@
 #include <unordered_set>
 
 #include "ir/ir.h"
+#include "support/reason.h"
 #include "transform/thread_block.h"
 
 namespace loopsmith::transform {
@@ -33,7 +34,7 @@ struct BarrierPlan {
   std::unordered_set<const StmtNode*> before;
   /// Branches in their distributed form; `before` refers to the statements in this form.
   std::unordered_map<const StmtNode*, Stmt> distributed;
-  struct Problem { std::string what, why; Origin origin; };
+  struct Problem { std::string what; Reason why; Origin origin; };
   std::optional<Problem> problem;
 };
 

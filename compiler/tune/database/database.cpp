@@ -211,7 +211,7 @@ auto Database::add_workload(const TaskKey& task, const std::string& name, const 
 
 auto Database::add(const TaskKey& task, Record record) -> Result<int64_t> {
   bool is_usable = record.outcome == Outcome::Measured ? is_time(record.median_seconds) : record.median_seconds == 0 || is_time(record.median_seconds);
-  if (!is_usable) { return error(Code::DatabaseFailed).arg("file", impl_->path).arg("reason", std::to_string(record.median_seconds) + " is not the time of a call in seconds"); }
+  if (!is_usable) { return error(Code::DatabaseFailed).arg("file", impl_->path).arg("reason", because(Why::TimeNotSeconds).arg("seconds", std::to_string(record.median_seconds)).text()); }
   if (!is_time(record.spread_seconds)) { record.spread_seconds = 0; }
   if (record.unix_time == 0) { record.unix_time = static_cast<int64_t>(std::time(nullptr)); }
   Statement insert(impl_->db,

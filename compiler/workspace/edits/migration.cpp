@@ -113,7 +113,8 @@ class Migrator {
     bool overlaps = std::any_of(out_.edits.begin(), out_.edits.end(), [&](const TextEdit& e) { return e.span.begin < span->end && span->begin < e.span.end; });
     if (!overlaps) { out_.edits.push_back({*span, std::move(text)}); }
   }
-  void warn(Code code, const Origin& at, const std::string& word, std::string why) {
+  void warn(Code code, const Origin& at, const std::string& word, const Reason& reason) {
+    const std::string why = reason.text();
     // One warning for each word of a function is enough.
     if (!warned_.insert(word + "\n" + why).second) { return; }
     out_.warnings.push_back(error(code, at).arg("word", word).arg("reason", why));
@@ -158,7 +159,7 @@ class Migrator {
     any_blocks_ |= blocks;
     for (ExprPtr d : def.decorators) { decorator(*d, blocks); }
     if (!def.type_params.empty() && to_ < dialects::s_tir) {
-      warn(Code::NotMigrated, {def.decl, def.type_params[0].span.begin, def.type_params[0].span.end, 0}, "def " + def.name.name.str() + "[...]", "variables of shapes are declared inside of the program until 0.24");
+      warn(Code::NotMigrated, {def.decl, def.type_params[0].span.begin, def.type_params[0].span.end, 0}, "def " + def.name.name.str() + "[...]", because(Why::ShapeVariablesInside));
     }
     assignments(def);
     allocations(def);
@@ -166,7 +167,7 @@ class Migrator {
     for (StmtPtr stmt : def.body) {
       walk(*stmt, [&](const Node& n) {
         std::string_view member = member_of_t(n);
-        if (is_thread_word(member)) { warn(Code::NotMigrated, n.origin(), "T." + std::string(member), "TVM has kernels of threads and tiles since 0.25"); }
+        if (is_thread_word(member)) { warn(Code::NotMigrated, n.origin(), "T." + std::string(member), because(Why::KernelsOfThreads)); }
         return true;
       });
     }
@@ -175,7 +176,7 @@ class Migrator {
     for (ExprPtr d : def.decorators) {
       const auto* call = d->as<CallExpr>();
       if (last_name(*d) != "macro" || !call || call->keywords.empty() || to_ < dialects::s_tir) { continue; }
-      warn(Code::NotMigrated, d->origin(), "T.macro(hygienic=False)", "`T.inline` always finds names where it is defined");
+      warn(Code::NotMigrated, d->origin(), "T.macro(hygienic=False)", because(Why::InlineFindsNames));
     }
   }
   // Replaces `@T.prim_func(private=True)` and leaves the other keywords unchanged.
@@ -205,11 +206,11 @@ class Migrator {
     if (member == "prim_func" || member == "function") { return; }
     if (memory(e, member, written)) { return; }
     if (dialects::is_recent(to_) && std::find(std::begin(removed), std::end(removed), member) != std::end(removed)) {
-      if (handled_.count(&e) == 0) { warn(Code::NotMigrated, e.origin(), written, "TVM has no such word since 0.24; Loopsmith still reads it"); }
+      if (handled_.count(&e) == 0) { warn(Code::NotMigrated, e.origin(), written, because(Why::WordGone)); }
       return;
     }
     if (member == "dynamic" && to_ != dialects::tensor) {
-      if (space == "T") { warn(Code::NotMigrated, e.origin(), written, "`T.dynamic` is of October 2026; earlier versions have `I.dynamic`"); }
+      if (space == "T") { warn(Code::NotMigrated, e.origin(), written, because(Why::DynamicOfI)); }
       return;
     }
     for (const Row& row : words) {
@@ -228,14 +229,14 @@ class Migrator {
     const std::string of_block = dialects::has_ts(to_) ? "Ts.sblock_alloc_buffer" : dialects::is_recent(to_) ? "T.sblock_alloc_buffer" : "T.alloc_buffer";
     if (member == "sblock_alloc_buffer" || (member == "alloc_buffer" && is_old)) {
       if (member == "alloc_buffer" && dialects::is_recent(to_)) {
-        warn(Code::ChangedMeaning, e.origin(), written, "until 0.23 it allocates for the block around, since 0.24 for the statements below; it becomes `" + of_block + "`");
+        warn(Code::ChangedMeaning, e.origin(), written, because(Why::AllocatesForBlock).arg("replacement", of_block));
       }
       replace(e.origin(), of_block);
       return true;
     }
     if (member == "alloc_buffer" || member == "alloc_tensor") {
       if (!dialects::is_recent(to_)) {
-        warn(Code::ChangedMeaning, e.origin(), written, "since 0.24 it allocates for the statements below, until 0.23 for the block around; it becomes `T.decl_buffer`, which allocates for the statements");
+        warn(Code::ChangedMeaning, e.origin(), written, because(Why::AllocatesForStatements));
       }
       replace(e.origin(), statement);
       return true;
@@ -247,7 +248,7 @@ class Migrator {
       return true;
     }
     if (member == "alloc_shared" || member == "alloc_local" || member == "local_scalar" || member == "shared_scalar") {
-      if (!dialects::is_recent(to_)) { warn(Code::NotMigrated, e.origin(), written, "TVM has it since 0.25"); }
+      if (!dialects::is_recent(to_)) { warn(Code::NotMigrated, e.origin(), written, because(Why::HasItSince25)); }
       return true;
     }
     return false;
@@ -334,13 +335,13 @@ class Migrator {
       const bool is_let = type.starts_with("T.let") || type.starts_with("Ts.let");
       if (!was_memory && dialects::is_recent(to_) && !is_let && !type.starts_with("T.Buffer") && !type.starts_with("T.meta_var")) { replace(a->annotation->origin(), "T.let[" + type + "]"); }
       if (from_ >= dialects::sblock && !dialects::is_recent(to_) && is_let && type.ends_with("]")) { replace(a->annotation->origin(), type.substr(type.find('[') + 1, type.size() - type.find('[') - 2)); }
-      if (was_memory && !is_memory && !is_let && name) { warn(Code::ChangedMeaning, a->annotation->origin(), text_of(*a->target) + ": " + type, "since 0.25 it declares memory, until 0.24 a value that does not change: use `T.alloc_buffer((1,), ...)`"); }
+      if (was_memory && !is_memory && !is_let && name) { warn(Code::ChangedMeaning, a->annotation->origin(), text_of(*a->target) + ": " + type, because(Why::DeclaresMemory)); }
     }
     if (was_memory == is_memory) { return; }
-    const char* why = is_memory ? "until 0.24 a second assignment makes a new variable, since 0.25 it stores to the first one"
-                                : "since 0.25 a second assignment stores to the memory of the first, until 0.24 it makes a new variable";
+    const Reason why = is_memory ? because(Why::MakesVariable)
+                                : because(Why::StoresToFirst);
     for (const auto& [name, at] : again) {
-      assigned_again.emplace_back(def.name.name, error(Code::ChangedMeaning, at).arg("word", name.str() + " = ...").arg("reason", why));
+      assigned_again.emplace_back(def.name.name, error(Code::ChangedMeaning, at).arg("word", name.str() + " = ...").arg("reason", why.text()));
     }
   }
 
