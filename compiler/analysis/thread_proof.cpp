@@ -75,7 +75,7 @@ auto always_waits(const Stmt& stmt) -> bool {
 }
 
 /// The least difference between two values of a sum for different choices of the variables in `domains`; none: two choices may have one value. Terms that are not
-/// variables (`x // 4`, `x % 4`) must tell all choices apart. Wider than 64 bits counts as unknown.
+/// variables (`x // 4`, `x % 4`) must differ between any two choices. Wider than 64 bits counts as unknown.
 auto least_gap(const std::vector<Affine::Term>& terms, const arith::IterDomains& domains, arith::Analyzer& analyzer) -> std::optional<int64_t> {
   struct Digit { int64_t scale, most; };
   std::vector<Digit> digits;

@@ -1,5 +1,5 @@
 // Canonical simplification: see canonical.h. After TVM 0.19's canonical simplifier, with the same order of terms:
-// positive terms by falling scale, then the constant, then subtracted terms.
+// positive terms by decreasing scale, then the constant, then subtracted terms.
 #include "arith/canonical.h"
 
 #include <algorithm>
@@ -121,7 +121,7 @@ struct CanonicalSimplifier::Split {
 };
 
 struct CanonicalSimplifier::Sum {
-  // Splits of the same index are adjacent, by falling lower factor.
+  // Splits of the same index are adjacent, by decreasing lower factor.
   std::vector<Split> args;
   int64_t base = 0;
   DataType dtype;

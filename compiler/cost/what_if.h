@@ -49,7 +49,7 @@ struct CacheLevel {
 };
 /// The caches of a core, nearest first.
 [[nodiscard]] auto cache_levels(const CoreModel& core) -> std::vector<CacheLevel>;
-/// The name of the nearest cache that holds so many bytes; "memory" if none does.
+/// The name of the nearest cache that holds that number of bytes; "memory" if none does.
 [[nodiscard]] auto level_that_holds(double bytes, const CoreModel& core) -> std::string;
 
 }  // namespace loopsmith::cost

@@ -198,7 +198,7 @@ auto Lowerer::enter(const FrameObject& object, Origin where) -> Value {
     return evaluator_.report(error(Code::EnteredTwice, where).arg("what", object.what).remedy("call it again for every `with` or `for`"));
   }
   object.entered = true;
-  // One `T.grid` could have as many loops as there are numbers on a line; passes recurse into the nest.
+  // A single line can have a `T.grid` of thousands of loops, and passes recurse into the nest.
   constexpr size_t most_loops = 1000;
   size_t loops = object.frame.loops.size();
   for (const BuildFrame& around : frames_) { loops += around.loops.size(); }

@@ -292,7 +292,7 @@ class ProgramObject final : public eval::Object {
   const bool is_function;     // a bare function: its module has one function, `main`
   const Origin where;         // of the declaration's name
   const std::vector<Name> foreign;   // functions of other languages in the text; their values are unknown
-  const Ref<eval::Object> task;      // of which the program is the computation: its members are members of the program, too; null: of none
+  const Ref<eval::Object> task;      // The task whose computation the program is; the program has its members. Null: no task.
   ProgramObject(IRModule m, Name n, bool f, Origin o, std::vector<Name> others = {}, Ref<eval::Object> t = nullptr)
       : Object(&type_tag), module(std::move(m)), name(n), is_function(f), where(o), foreign(std::move(others)), task(std::move(t)) {}
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;

@@ -90,7 +90,7 @@ auto to_bits(DataType dtype, double value) -> uint64_t {
     if (std::isnan(value) || value <= 0) { return value <= 0 ? 0 : 255; }
     if (std::isinf(value)) { return 254; }
     int exponent = 0;
-    if (std::frexp(value, &exponent) < 0x1.6a09e667f3bcdp-1) { --exponent; }   // below the root of a half
+    if (std::frexp(value, &exponent) < 0x1.6a09e667f3bcdp-1) { --exponent; }   // below the square root of 1/2
     return static_cast<uint64_t>(std::min(254, std::max(0, exponent + 127)));
   }
   if (dtype.is_float() && dtype.bits == 64) { return std::bit_cast<uint64_t>(value); }

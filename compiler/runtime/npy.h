@@ -1,5 +1,5 @@
 // NumPy's files: .npy has one array, .npz is a zip archive of arrays. NumPy has no names for bfloat16 and float8: it describes their
-// elements bytes (`V2`, `V1`), and so does ml_dtypes. A file of such bytes is read as the type `expected`, if that type has their
+// elements as bytes (`V2`, `V1`), and so does ml_dtypes. A file of such bytes is read as the type `expected`, if that type has their
 // size and no name in NumPy. Arrays in column order (`fortran_order`) become tensors in row order.
 // After NumPy's numpy.lib.format.
 #pragma once

@@ -58,8 +58,8 @@ auto pin(int cpu) -> bool {
 // Spinning pays off while loops follow each other within this time; a sleeping thread costs other programs nothing.
 constexpr int spins_before_sleep = 4000;
 constexpr int max_threads = 256;
-constexpr uint64_t max_parts = 1024;   // more than max_threads: the low digits of an epoch
-constexpr uint64_t gate_open = 1024;   // more than max_threads: its own bit beside a count of threads
+constexpr uint64_t max_parts = 1024;   // An epoch is `job * max_parts + threads`, so this is more than max_threads.
+constexpr uint64_t gate_open = 1024;   // A bit above every count of threads, so this is more than max_threads.
 constexpr uint64_t gate_places = 2 * gate_open;
 
 thread_local int allowed = 0;          // 0: not set

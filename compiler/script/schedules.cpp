@@ -287,7 +287,7 @@ class Update {
     for (Diagnostic& d : history.diagnostics) { history_.push_back(std::move(d)); }
   }
 
-  // A log that `apply_best` reads is part of what the schedule uses.
+  // The schedule depends on a log that `apply_best` reads.
   void add_log(const syntax::ScheduleForm& form, FileSchedule& s) {
     const std::string path = form.made && syntax::applies_record(*form.made) ? auto_scheduler::log_of_call(file_, *form.made) : std::string();
     if (!path.empty()) { s.context = hash_combine(s.context, hash_bytes(text_beside(file_, path).value_or(std::string()))); }

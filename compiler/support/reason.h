@@ -1,4 +1,4 @@
-// The reason of a diagnostic: a row of the catalogue reasons.def with its arguments. A code states what cannot be done ("cannot inline block
+// The reason of a diagnostic: a row of the catalogue reasons.def with its arguments. A code states the refused action ("cannot inline block
 // `B`"), and a reason states one of the causes ("its body is not a single store"). Texts of other programs, such as a compiler's message, are
 // arguments of a row as well.
 #pragma once

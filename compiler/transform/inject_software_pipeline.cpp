@@ -390,7 +390,7 @@ class Inject : public Mutator {
     return kept;
   }
 
-  // The statements of the pipeline, in their order, and what each time step needs to make its own.
+  // The statements of the pipeline, in their order, and the data that each time step needs to make its own.
   struct Steps { const For& loop; const std::vector<const Part*>& sorted; const std::vector<Kept>& kept; const Waits& waits; };
 
   // The statements of the time step `base + offset`, counted from the loop's beginning; null where none run.

@@ -156,7 +156,7 @@ class Inlining {
   std::map<std::string, Given> given_;         // arguments by parameter
   std::set<std::string> taken_;                // names of the caller and of the file
   std::set<uint32_t> rebound_;                 // parameters that the helper assigns a new value
-  std::map<uint32_t, size_t> uses_;            // how often each name is used in the helper
+  std::map<uint32_t, size_t> uses_;            // the number of uses of each name in the helper
   std::set<std::string> arguments_named_;      // names in arguments
   std::map<uint32_t, std::string> becomes_;    // by entity of the helper: the text that replaces it
   bool has_fstring_ = false;

@@ -8,6 +8,7 @@
 #include "lsp/server/front_limits.h"
 #include "support/hash.h"
 #include "support/memory.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -138,8 +139,8 @@ void Front::on_worker_frame(Frame frame) {
     if (pending.reports) { return report(pending, frame.body); }
     send_text(frame.body);
     if (traces_) {
-      double milliseconds = std::chrono::duration<double, std::milli>(host_.now() - pending.since).count();
-      send(notification("$/logTrace", {{"message", fmt::format("{} answered in {:.2f} ms", pending.row->name, milliseconds)}}));
+      const double seconds = std::chrono::duration<double>(host_.now() - pending.since).count();
+      send(notification("$/logTrace", {{"message", fmt::format("{} answered in {}", pending.row->name, duration_text(seconds))}}));
     }
     return;
   }
@@ -162,8 +163,8 @@ void Front::trace_diagnostics(Document& document, int64_t version, bool is_uncha
   while (!document.read.empty() && document.read.begin()->first <= version) {
     auto [changed, read] = *document.read.begin();
     document.read.erase(document.read.begin());
-    double milliseconds = std::chrono::duration<double, std::milli>(host_.now() - read).count();
-    send(notification("$/logTrace", {{"message", fmt::format("diagnostics of version {} {} {:.2f} ms after the change was read", changed, is_unchanged ? "unchanged" : "written", milliseconds)}}));
+    const double seconds = std::chrono::duration<double>(host_.now() - read).count();
+    send(notification("$/logTrace", {{"message", fmt::format("diagnostics of version {} {} {} after the change was read", changed, is_unchanged ? "unchanged" : "written", duration_text(seconds))}}));
   }
 }
 

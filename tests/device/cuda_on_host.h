@@ -130,7 +130,7 @@ inline unsigned host_ballot(unsigned mask, int condition, int site) {
 }
 inline unsigned __activemask() { return 0xffffffffu; }
 
-// Asynchronous copies happen as late as they may: when the thread waits for their group. A kernel that does not wait reads what was there before.
+// Asynchronous copies happen as late as they may: when the thread waits for their group. A kernel that does not wait reads the old elements.
 struct HostCopy {
   void* to;
   const void* from;

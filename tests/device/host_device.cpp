@@ -344,7 +344,7 @@ class HostDevice final : public runtime::Device {
     }
     return ok();
   }
-  /// The cache that such loads go through keeps what was there when the kernel began.
+  /// The cache that such loads go through keeps the elements from the start of the kernel.
   static void check_read_only(const void* address, int bytes) {
     const auto at = reinterpret_cast<uint64_t>(address);
     for (const auto& [handle, before] : current_device->before_launch_) {

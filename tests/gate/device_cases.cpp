@@ -94,7 +94,7 @@ auto difference_on(const std::shared_ptr<runtime::Device>& device, const IRModul
   return {};
 }
 
-/// True if the scheduled program reads memory that nothing has written, as a copy of a whole tile does of which only a part is filled.
+/// True if the scheduled program reads memory that nothing has written, for example a copy of a whole tile when only a part of the tile was filled.
 auto reads_unwritten(const IRModule& scheduled, const interp::Inputs& given) -> bool {
   interp::Options options;
   options.report_unwritten = true;
@@ -142,7 +142,7 @@ auto run_text(const std::shared_ptr<runtime::Device>& device, const char* name, 
   return Failure{Failure::Kind::KernelTextDiffers, fmt::format("{}: {}{}", name, difference, text.ok() ? "\n" + *text : std::string()), {}};
 }
 
-/// A schedule may ask for what a device does not have (memory of variable size, two meanings of one axis). That is refused, and no failure.
+/// A schedule may need something that no device has (memory of variable size, two meanings of one axis). The refusal is no failure.
 auto is_refusal(const Diagnostics& diagnostics, std::vector<std::string>* refusals) -> bool {
   if (diagnostics[0].code != Code::CannotEmit) { return false; }
   if (refusals) { refusals->push_back(diagnostics[0].message()); }

@@ -143,7 +143,7 @@ auto is_constant(const Expr& e) -> bool { return e.as<IntImm>() || e.as<FloatImm
 // ---- barriers
 
 auto barrier_removed(const Stmt& s) -> Stmt { return is_barrier(s) ? no_op() : Stmt(); }
-/// The first statement of a loop's body, which keeps an iteration from overwriting what the one before still reads.
+/// The first statement of a loop's body, which keeps an iteration from overwriting elements that the one before still reads.
 auto barrier_of_iteration_lost(const Stmt& s) -> Stmt {
   const auto* n = s.as<For>();
   if (!n || n->for_kind == ForKind::ThreadBinding) { return {}; }

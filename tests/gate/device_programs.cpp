@@ -185,7 +185,7 @@ class DeviceProgram {
   int reducer_ = 0;                // 0: sum, 1: maximum, 2: minimum
 };
 
-/// A kernel as a person writes it: tiles come by asynchronous copies, some iterations ahead, and each thread adds what other threads have copied.
+/// A kernel as a person writes it: tiles come by asynchronous copies, some iterations ahead, and each thread adds elements that other threads copied.
 auto kernel_of_copies(Random& random) -> std::string {
   const std::string dtype = random.pick<std::string>({"float32", "int32"});
   const int64_t threads = random.pick<int64_t>({8, 32, 33}), tiles = random.between(1, 5), stages = random.between(1, 3), width = random.pick<int64_t>({1, 2, 4});

@@ -2,7 +2,7 @@
 // loopsmith-gate-tensors-faults [--seed N] [--programs N] [--steps N] --faults NAME...
 //
 // The gate for schedules of tensor expressions: random graphs of `te.compute`, and random steps on their stages, as the text of a file. A step that is refused is left out. The
-// program after the accepted steps must compute what the program without steps computes, and the translated trace must give the same program when it is replayed.
+// program after the accepted steps must compute the same results as the program without steps, and the translated trace must give the same program when it is replayed.
 //
 // A third of the graphs have a size that is a variable; their results are compared for several sizes, among them 1, and sizes below the factors.
 //

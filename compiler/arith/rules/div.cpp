@@ -48,7 +48,7 @@ auto remainder_of_ramp(Rewriter& rw, const Expr&, const Match& m) -> Expr {
   Expr ramp = make<Ramp>(start, m[slot::c1], m[slot::lanes]);
   const auto* lanes = m[slot::lanes].as<IntImm>();
   bool together = lanes && floor_div(base.base, divisor) == floor_div(wrap_add(base.base, wrap_mul(lanes->value - 1, stride)), divisor);
-  // The new base is below b1, so lanes of a falling ramp may become negative.
+  // The new base is below b1, so lanes of a decreasing ramp may become negative.
   if (!together && stride < 0) { return {}; }
   return together ? ramp : truncmod(ramp, make<Broadcast>(m[slot::c2], m[slot::lanes]));
 }

@@ -1,4 +1,4 @@
-// Kernels of AMD's GPUs, beside what gpu.cpp has for all. Loopsmith only emits this code: a launcher reads the metadata of the code object
+// Kernels of AMD's GPUs, in addition to gpu.cpp, which serves all GPUs. Loopsmith only emits this code: a launcher reads the metadata of the code object
 // (https://llvm.org/docs/AMDGPUUsage.html).
 #include <fmt/format.h>
 #include <llvm/IR/IntrinsicsAMDGPU.h>

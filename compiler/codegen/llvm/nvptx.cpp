@@ -1,4 +1,4 @@
-// Kernels of NVIDIA's GPUs as PTX by LLVM, beside what gpu.cpp has for all: no CUDA Toolkit is needed. A driver loads the PTX, or ptxas assembles it
+// Kernels of NVIDIA's GPUs as PTX by LLVM, in addition to gpu.cpp, which serves all GPUs: no CUDA Toolkit is needed. A driver loads the PTX, or ptxas assembles it
 // (https://llvm.org/docs/NVPTXUsage.html).
 #include <fmt/format.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>

@@ -13,6 +13,7 @@
 #include "ir/vocabulary.h"
 #include "runtime/devices/limits.h"
 #include "support/spelling.h"
+#include "support/text.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -82,7 +83,7 @@ auto lower(std::vector<std::string> args) -> int {
   }
   if (arguments.has("--diff")) {
     request.on_stage = [&](const transform::StageReport& report) {
-      fmt::print("{}== {}{}  {:.3f} ms{}\n", color ? "\x1b[1m" : "", report.stage->name, color ? "\x1b[0m" : "", report.seconds * 1e3,
+      fmt::print("{}== {}{}  {}{}\n", color ? "\x1b[1m" : "", report.stage->name, color ? "\x1b[0m" : "", duration_text(report.seconds),
                  report.is_unchanged() ? "  (unchanged)" : "");
       if (!report.is_unchanged()) {
         fmt::print("{}", diff_scripts(print_script(report.before, options), print_script(report.after, options), {.context = 2, .color = color}));

@@ -302,7 +302,7 @@ class TilePlanner {
     return refuse(because(Why::TilePartlyWritten).arg("buffer", name()), writers_.front());
   }
 
-  // Blocks below the loop that read the buffer must find in the copy what they read.
+  // Blocks below the loop that read the buffer must find in the copy the elements that they read.
   auto require_reads_of_the_copy() -> Status {
     for (const Read& read : readers_) {
       std::vector<Range> ranges;

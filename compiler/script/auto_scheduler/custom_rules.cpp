@@ -53,7 +53,7 @@ class PolicyObject final : public eval::Object {
 };
 const eval::TypeTag PolicyObject::type_tag{"a search policy"};
 
-// The functions of one rule, and what they are called with.
+// The functions of one rule, and the arguments of their calls.
 struct CustomRule {
   frontend::File& file;
   std::string name;

@@ -1,6 +1,6 @@
 // The space of an AutoTVM template: its knobs with their choices, in the order in which the template defines them.
 //
-// A choice is what a record keeps of a knob: the factors of a split, a permutation of axes, an annotation for each axis, or any value. The choices of a
+// A choice is the value that a record keeps for a knob: the factors of a split, a permutation of axes, an annotation for each axis, or any value. The choices of a
 // knob, and their order, are those of TVM, so the index of a configuration means the same in both.
 #pragma once
 

@@ -150,7 +150,7 @@ auto cache_write(Evaluator& e, const eval::Value& self, const Arguments& a) -> e
 
 namespace {
 
-// The stage of partial results, and what is left of the stage that had the reduction.
+// The stage of partial results, and the rest of the stage that had the reduction.
 auto factor_stage(Stages& s, size_t number, size_t axis, int64_t factor_axis, Origin where) -> size_t {
   size_t made = s.stages.size();
   Rewiring r;

@@ -34,7 +34,7 @@ class CandidateObject final : public eval::Object {
   mutable std::optional<eval::Value> features_;
 };
 
-/// `RunnerResult` of a candidate that took so many seconds; none: it failed.
+/// `RunnerResult` of a candidate that took `seconds`; none: it failed.
 [[nodiscard]] auto runner_result(std::optional<double> seconds) -> eval::Value;
 
 /// One of TVM's cost models by the name of a model of the tuner: `ms.cost_model.XGBModel()` is "xgboost". A file that `load` names has a trained model.

@@ -303,7 +303,7 @@ class Survey : public Visitor {
     Name name;
     Origin origin;
     bool is_shared = false;              // several threads access it, or its scope is shared memory
-    bool is_crossed = false;             // some thread accesses what another has stored
+    bool is_crossed = false;             // some thread accesses elements that another one stored
     int64_t bytes = 0;                   // 0: not constant
     /// Its accesses in one dimension of blocks: in the run of the loop around its allocation (`own`), and in other loops over the dimension (`other`).
     struct Use { bool own_store = false, own_load = false, other_store = false, other_load = false; };

@@ -28,7 +28,7 @@ constexpr Run unbound_first = 0;   // outside of all loops over the dimension; o
 constexpr Run unbound_all = 1;     // outside of all loops over the dimension; all its threads execute the statement
 constexpr Run past = 2;            // a run of an earlier iteration of a loop around
 
-/// True for a sum that has a different value for each choice of the variables: its terms (`x`, `x // 4`, `x % 4`) tell the choices apart, and each coefficient
+/// True for a sum that has a different value for each choice of the variables: its terms (`x`, `x // 4`, `x % 4`) differ between any two choices, and each coefficient
 /// is larger than the largest sum of the terms with smaller ones. This also holds for padded rows and for tiles of larger arrays, which are no bijections.
 auto differs_everywhere(const Affine& sum, const arith::IterDomains& domains) -> bool {
   if (sum.has_wrapped) { return false; }
@@ -446,8 +446,8 @@ class Planner {
     if (structural_equal(a.index, b.index) && is_own(a, b)) { return false; }
     return !never_meet(a, b);
   }
-  /// True for two accesses of shared memory in one run of the loops, of which one follows a thread's index and the other does not, as a copy of a whole tile of which
-  /// each thread wrote an element.
+  /// True for two accesses of shared memory in one run of the loops, where the index of one depends on the thread and that of the other does not. Example: each thread
+  /// writes one element of a tile, and then one loop copies the whole tile.
   auto names_other_thread(const Access& a, const Access& b) const -> bool {
     if (!a.index || !b.index || !a.data->pointer || !is_shared_memory(a.data->pointer->scope.view())) { return false; }
     for (size_t d = 0; d < block_.dimensions.size(); ++d) {

@@ -95,7 +95,7 @@ class Survey {
     }
     if (loops_.size() > m.depth) { loops_.back().touched.insert(number->second); }
   }
-  /// The next iteration may read what this one wrote.
+  /// The next iteration may read elements that this one wrote.
   void leave_loop() {
     Loop loop = std::move(loops_.back());
     loops_.pop_back();

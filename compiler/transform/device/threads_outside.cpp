@@ -43,7 +43,7 @@ class ThreadsOutside : public Mutator {
       using Visitor::on;
       using Visitor::visit;
       arith::Analyzer later;           // knows that an iteration is not the first
-      int conditions = 0;              // around, of which one never holds then
+      int conditions = 0;              // around this point that hold in the first iteration only
       bool out = true;
       const std::vector<Update>* updates = nullptr;
       void on(const IfThenElse& n) override {

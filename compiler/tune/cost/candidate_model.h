@@ -1,5 +1,5 @@
-// Models that judge whole candidates: they see the scheduled program, not the knobs of a sketch, so they work in every space, and what they have learnt of one program
-// serves another. Cost models that a user writes, and trained models from files, are such models.
+// Models that judge whole candidates: they see the scheduled program, not the knobs of a sketch, so they work in every space, and a model that
+// learnt from one program serves another. Cost models that a user writes, and trained models from files, are such models.
 //
 // search/judged.cpp places one behind any search: the search proposes several times as many points as are measured, and the model chooses.
 #pragma once

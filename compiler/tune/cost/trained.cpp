@@ -15,7 +15,7 @@ namespace {
 constexpr size_t least_samples = 16;
 // A measurement that was stopped early counts less.
 constexpr double bound_weight = 0.5;
-// A search has to measure so many candidates before the model learns from them.
+// The number of candidates that a search has to measure before the model learns from them.
 constexpr size_t least_lessons = 16;
 
 auto log_ratio(const Sample& sample) -> double { return std::log(sample.seconds / std::max(sample.draft_seconds, 1e-12)); }

@@ -370,7 +370,7 @@ auto DeviceWorker::check_scheduled(uint64_t id, const Built& built, double secon
   }
   reply.equal = compared->equal;
   reply.note = compared->difference;
-  // The method's own text has the number of inputs.
+  // The text of this method names the number of inputs itself.
   reply.inputs = compared->equal ? 0 : 2;
   reply.how = compared->how + ", for the schedule before lowering";
   return reply;

@@ -26,7 +26,7 @@ struct PoolOptions {
   bool sweeps = false;                     // see ProcessOptions
   // For tasks of devices:
   bool opens_device = false;               // the first worker opens the device, and the others build for it
-  bool measures_on_first = false;          // only the first worker opens the device; it builds again what others have built
+  bool measures_on_first = false;          // only the first worker opens the device; it builds the candidates of the other workers again
   double least_build_limit = 1;            // seconds: the least limit of a build
 };
 

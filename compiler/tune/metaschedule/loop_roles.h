@@ -7,7 +7,7 @@
 
 namespace loopsmith::tune::metaschedule {
 
-/// How the nearest blocks inside a loop use its variable. Spatial: only in spatial iter values, or not at all. Reduction: only in those of
+/// The use of a loop's variable in the nearest blocks inside the loop. Spatial: only in spatial iter values, or not at all. Reduction: only in those of
 /// reductions. Mixed: anything else.
 enum class LoopRole : uint8_t { Spatial, Reduction, Mixed };
 [[nodiscard]] auto role_of(const For& loop) -> LoopRole;

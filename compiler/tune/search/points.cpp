@@ -127,7 +127,7 @@ void PointSearch::propose_at_random(size_t wanted, std::vector<Proposal>& out) {
   }
 }
 
-/// Adds the next point of a sketch that the draft accepts, after at most so many drafts. False: none was found.
+/// Adds the next point of a sketch that the draft accepts, after at most `most_drafts` drafts. False: none was found.
 auto PointSearch::walk(size_t sketch, size_t most_drafts, std::vector<Proposal>& out) -> bool {
   Arm& arm = arms_[sketch];
   const auto& knobs = sketches_[sketch]->knobs();

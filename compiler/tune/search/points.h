@@ -1,4 +1,4 @@
-// The part that searches share: random points, small changes of a point, the list of points that were proposed, and the walk through what is left of a space.
+// The part that searches share: random points, small changes of a point, the list of points that were proposed, and the walk through the rest of a space.
 #pragma once
 
 #include <random>

@@ -1,5 +1,5 @@
-// Searches choose the points of a design space that are measured next. All of them have one interface: a session asks for proposals, and returns what
-// became of each.
+// Searches choose the points of a design space that are measured next. All of them have one interface: a session asks for proposals, and returns
+// their outcomes.
 //
 // Deterministic: the same sketches, seed and answers give the same proposals. Sessions resume by this.
 #pragma once
@@ -53,7 +53,7 @@ struct SearchNumber {
 };
 
 using Numbers = std::vector<std::pair<std::string, double>>;
-/// Reads what follows a name: nothing, or "(population_size=128, eps_greedy=0.1)". A mistake is described in `problem`; `what` is the owner of the parameters.
+/// Reads the text behind a name: nothing, or "(population_size=128, eps_greedy=0.1)". A mistake is described in `problem`; `what` is the owner of the parameters.
 [[nodiscard]] auto read_numbers(std::string_view text, std::string_view what, const std::vector<SearchNumber>& known, std::string& problem) -> Numbers;
 
 /// A search by name, with a line for help texts.

@@ -75,7 +75,7 @@ class Session {
 
   // The parts of `run`.
   auto start() -> Status;
-  /// Searches until so many trials are done (0: no limit), or until the budget ends. False: the space is exhausted.
+  /// Searches until `trials` trials are done (0: no limit), or until the budget ends. False: the space is exhausted.
   auto search_until(int trials) -> Result<bool>;
   auto finish() -> Result<SessionResult>;
   /// Repeats the search from records, as far as they go, and measures nothing.

@@ -157,7 +157,7 @@ class SteppedSession {
 
   /// Makes the space, starts the workers and measures the program as written.
   [[nodiscard]] auto start() -> Status;
-  /// Searches until so many trials are done, for at most so many seconds (0: no limit). False: the space is exhausted.
+  /// Searches until `trials` trials are done, for at most `seconds` (0: no limit). False: the space is exhausted.
   [[nodiscard]] auto search_until(int trials, double seconds = 0) -> Result<bool>;
   [[nodiscard]] auto progress() const -> const Progress&;
   /// Confirms and compares the best; `seconds`: the time for that. Call it last.

@@ -18,7 +18,7 @@ struct TuningTask {
   Name function;
   target::Target target;
   std::string label;
-  double weight = 1;            // how often the program runs beside the others
+  double weight = 1;            // the number of runs of the program, relative to the others
   double roof_seconds = 0;      // the least time of a call on this machine; 0: not known
   std::function<Result<Sketches>(const SpaceContext&)> space = {};   // see SessionOptions
 };

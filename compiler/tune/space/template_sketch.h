@@ -1,6 +1,6 @@
 // An AutoTVM template as a sketch: a knob of the template is a knob, and a point is a run of the template with these choices.
 //
-// Only a run shows what a choice does, because templates may decide by it which steps to take. So the draft runs the template and estimates the resulting
+// Only a run shows the effect of a choice, because templates may decide by it which steps to take. So the draft runs the template and estimates the resulting
 // state. A point that the run refuses has an infinite draft, and is remembered.
 #pragma once
 

@@ -21,14 +21,14 @@ using schedule::Value;
 
 // A knob has at most this many choices; of longer lists every n-th one is kept.
 constexpr size_t most_choices = 4096;
-// A draft is kept in front of a knob if so many instructions lead there from the knob before.
+// A draft is kept in front of a knob if at least this number of instructions lie between it and the knob before.
 constexpr size_t least_kept = 8;
 // The begun drafts that are kept; then they are dropped. Each shares most of its nodes with others.
 constexpr size_t most_begun = 256;
 // More factorizations than this are not listed: some divisors are left out.
 constexpr size_t most_factorizations = 100'000;
 
-/// Adds the factorizations, from every `step`-th divisor of what is left. False: there are too many.
+/// Adds the factorizations, from every `step`-th divisor of the remaining product. False: there are too many.
 auto add_factors(int64_t left, int64_t n, size_t step, std::vector<int64_t>& behind, std::vector<std::vector<int64_t>>& out) -> bool {
   if (n == 1) {
     out.emplace_back(behind.rbegin(), behind.rend());

@@ -442,7 +442,7 @@ end
 -- The server's trace, as the editor receives it.
 function verbs.trace(step)
   local heard = {}
-  vim.lsp.handlers['$/logTrace'] = function(_, said) heard[#heard + 1] = (said.message:gsub('[%d.]+ ms', 'TIME')) end
+  vim.lsp.handlers['$/logTrace'] = function(_, said) heard[#heard + 1] = (said.message:gsub('[%d.]+ [mun]?s%f[%W]', 'TIME')) end
   client.notify('$/setTrace', { value = 'messages' })
   request('textDocument/hover', params(step))
   vim.wait(20000, function() return vim.tbl_contains(heard, 'textDocument/hover answered in TIME') end, 20)

@@ -197,7 +197,7 @@ TEST_CASE("an edit evaluates again the changed declaration and those that use it
 
 namespace {
 
-/// A program of so many blocks, some buffers and a let, with a constant of the file in one place.
+/// A program of `blocks` blocks, some buffers and a let, with a constant of the file in one place.
 auto long_program(int blocks) -> std::string {
   std::string text = "N = 16\n\n@T.prim_func\ndef main(a: T.handle, B: T.Buffer((16,), \"float32\"), n: T.int32):\n    A = T.match_buffer(a, (16,))\n    C = T.alloc_buffer((16,))\n";
   text += "    m: T.int32 = n + 1\n";

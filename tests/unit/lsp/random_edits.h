@@ -32,7 +32,7 @@ inline auto lines_of(const std::string& text) -> std::vector<std::string> {
   return lines;
 }
 
-/// Texts of the source tree with at most so many lines, in a fixed order: examples, and inputs of tests.
+/// Texts of the source tree with at most `most_lines` lines, in a fixed order: examples, and inputs of tests.
 inline auto corpus(size_t most_lines) -> std::vector<std::string> {
   std::vector<std::string> paths;
   const std::filesystem::path root(tests::source_folder());

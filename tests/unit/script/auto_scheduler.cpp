@@ -1,4 +1,4 @@
-// Records of TVM's auto-scheduler: steps of each kind, applied to the tasks of its tutorials. The trace of a record computes what the program computes.
+// Records of TVM's auto-scheduler: steps of each kind, applied to the tasks of its tutorials. The trace of a record gives the same results as the program.
 #include <string>
 
 #include "tests/unit/script/task_session.h"

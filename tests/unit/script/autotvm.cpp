@@ -1,4 +1,4 @@
-// AutoTVM templates: the tutorials, typed in. Every configuration of a space computes what the program computes; choices and their numbers are TVM's.
+// AutoTVM templates: the tutorials, typed in. Every configuration of a space gives the same results as the program; choices and their numbers are TVM's.
 #include <string>
 
 #include "frontend/file.h"

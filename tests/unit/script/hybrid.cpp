@@ -1,4 +1,4 @@
-// Hybrid functions: loops of every kind, buffers, conditions and maths, as operations of schedules. Each computes what its loops say.
+// Hybrid functions: loops of every kind, buffers, conditions and maths, as operations of schedules. The results are those of plain loops.
 #include <cmath>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Schedules of tensor expressions: the classic tutorials, typed in. Each schedule computes what its program computes, and its trace, replayed on the
+// Schedules of tensor expressions: the classic tutorials, typed in. Each schedule gives the same results as its program, and its trace, replayed on the
 // program, makes the same program.
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-// Models that correct the draft: they learn what no straight line has, respect bounds, and know nothing without data.
+// Models that correct the draft: they learn shapes that are not straight lines, respect bounds, and know nothing without data.
 #include <cmath>
 #include <random>
 

@@ -1,4 +1,4 @@
-// Spaces made of traces: points are replays that compute what the program computes; rules that the recorded spaces do not reach.
+// Spaces made of traces: points are replays with the same results as the program; rules that the recorded spaces do not reach.
 #include <cmath>
 #include <random>
 

@@ -237,7 +237,7 @@ class FindRegions : public Walk {
     }
     for (size_t i = 0; i < sets.size(); ++i) { found.region[i] = arith::union_of({found.region[i], sets[i]}); }
   }
-  // The regions of simple accesses that lie within the buffer; none where only proofs can tell.
+  // The regions of simple accesses that lie within the buffer; none where this needs a proof.
   auto narrowed_simple(const Buffer& buffer, const Access& found) -> std::optional<std::vector<Range>> {
     std::vector<Range> ranges;
     for (size_t i = 0; i < found.simple.size(); ++i) {

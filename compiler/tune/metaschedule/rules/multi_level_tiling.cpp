@@ -52,7 +52,7 @@ auto MultiLevelTiling::split(Schedule& sch, BlockRV block, LoopRV loop, int64_t 
   LOOPSMITH_TRY(factors, sample_tile(sch, loop, count, options_.max_innermost_factor));
   Values given(factors.begin(), factors.end());
   LOOPSMITH_TRY(extent, extent_of(sch, loop));
-  // The outermost tile of a loop of unknown extent takes what is left.
+  // The outermost tile of a loop of unknown extent takes the remaining iterations.
   if (extent == -1) { given[0] = nullptr; }
   LOOPSMITH_TRY(loops, metaschedule::split(sch, loop, std::move(given)));
   return Parts{std::move(factors), std::move(loops)};

@@ -1,4 +1,4 @@
-// The parts of MultiLevelTiling that its variants share: tiles of the loops around a block, and stages that cache what a tile reads and writes.
+// The parts of MultiLevelTiling that its variants share: tiles of the loops around a block, and stages that cache the elements that a tile reads and writes.
 #pragma once
 
 #include <map>

@@ -206,7 +206,7 @@ namespace {
 /// The loops around a block that stand for loops of a description.
 struct LoopMapping {
   struct Pair { size_t loop; size_t described; };   // numbers among the loops around the block, and among those of the description
-  std::vector<Pair> pairs;                          // by falling number of the description's iter vars
+  std::vector<Pair> pairs;                          // those with the most iter vars of the description first
   std::vector<int64_t> padding;                     // of each iter var of the block; empty: none is needed
 };
 

@@ -298,7 +298,7 @@ const verbs = {
   },
   // The server's trace, which the setting turns on: it is shown in the output channel, and contained in the recording of the session.
   trace: async (step) => {
-    const heard = () => readFileSync(process.env.RECORD, 'utf8').split('\n').map((line) => /([\w/]+ answered in) [\d.]+ ms/.exec(line)?.[1]).filter((line) => line?.startsWith('textDocument/hover'));
+    const heard = () => readFileSync(process.env.RECORD, 'utf8').split('\n').map((line) => /([\w/]+ answered in) [\d.]+ [mun]?s\b/.exec(line)?.[1]).filter((line) => line?.startsWith('textDocument/hover'));
     const hover = () => run('vscode.executeHoverProvider', document.uri, place(step, step.at));
     await verbs.configure({ settings: { 'trace.server': 'messages' } });
     for (const end = Date.now() + patience; heard().length === 0 && Date.now() < end; await sleep(100)) { await hover(); }
