@@ -69,6 +69,54 @@ auto now() -> double {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// Gives a case random steps on its program, the accepted ones in order. A failure that a step shows without a comparison of results, if there is one.
+auto take_steps(Case& c, const IRModule& program, const Units& units, Random& random, StepCounts& here, Counts& counts) -> std::optional<Failure> {
+  schedule::Schedule sch(program, static_cast<int64_t>(random.next() % 1000000 + 1));
+  sch.use_intrinsics(units);
+  c.steps.clear();
+  // A third of the sequences is long.
+  int64_t wanted = random.chance(33) ? random.between(11, 30) : random.between(1, 10);
+  int64_t tries = 4 * wanted + random.below(8);
+  std::string near = random.chance(60) ? random_block(sch, random) : "";
+  std::optional<Step> next;
+  for (int64_t t = 0; t < tries && static_cast<int64_t>(c.steps.size()) < wanted; ++t) {
+    auto step = next ? std::move(next) : random_step(sch, random, here, near);
+    next.reset();
+    if (!step) { continue; }
+    IRModule before = sch.module();
+    Applied applied = apply_step(sch, *step);
+    if (applied == Applied::NoSuchPlace) { continue; }
+    Count& count = counts.steps[std::string(step->row->name)];
+    if (applied == Applied::Accepted) {
+      ++here[std::string(step->row->name)].accepted;
+      ++count.accepted;
+      if (changes_interface(program, sch.module())) {
+        // Start again from the beginning, without this step.
+        sch = schedule::Schedule(program, static_cast<int64_t>(c.seed % 1000000 + 1));
+        sch.use_intrinsics(units);
+        for (const Step& again : c.steps) { (void)apply_step(sch, again); }
+        continue;
+      }
+      next = follow_up(*step, random);
+      c.steps.push_back(std::move(*step));
+      if (auto name = lost_definition(before->find("main"), sch.module()->find("main"))) {
+        return Failure{Failure::Kind::ScheduleChangesResults, "nothing defines `" + *name + "` after the last step", {}};
+      }
+      // Facts about blocks are updated from state to state; they must equal newly computed facts.
+      if (auto difference = sch.state().verify_cached("main")) {
+        return Failure{Failure::Kind::ScheduleChangesResults, "the kept facts of the state differ from a recomputation: " + *difference, {}};
+      }
+      continue;
+    }
+    ++count.refused;
+    if (!sch.module().same_as(before)) {
+      c.steps.push_back(std::move(*step));
+      return Failure{Failure::Kind::ScheduleChangesResults, "a primitive failed and changed the module", {}};
+    }
+  }
+  return {};
+}
+
 // The first failing case of a program, if there is one.
 struct Found { Case c; Failure failure; CheckOptions options; };
 auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std::optional<Found> {
@@ -106,49 +154,7 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
   // A case depends only on the seed, not on programs that were tried before.
   StepCounts here;
   for (int64_t s = 0; s < settings.schedules; ++s) {
-    schedule::Schedule sch(program, static_cast<int64_t>(random.next() % 1000000 + 1));
-    sch.use_intrinsics(units);
-    c.steps.clear();
-    // A third of the sequences is long.
-    int64_t wanted = random.chance(33) ? random.between(11, 30) : random.between(1, 10);
-    int64_t tries = 4 * wanted + random.below(8);
-    std::string near = random.chance(60) ? random_block(sch, random) : "";
-    std::optional<Step> next;
-    for (int64_t t = 0; t < tries && static_cast<int64_t>(c.steps.size()) < wanted; ++t) {
-      auto step = next ? std::move(next) : random_step(sch, random, here, near);
-      next.reset();
-      if (!step) { continue; }
-      IRModule before = sch.module();
-      Applied applied = apply_step(sch, *step);
-      if (applied == Applied::NoSuchPlace) { continue; }
-      Count& count = counts.steps[std::string(step->row->name)];
-      if (applied == Applied::Accepted) {
-        ++here[std::string(step->row->name)].accepted;
-        ++count.accepted;
-        if (changes_interface(program, sch.module())) {
-          // Start again from the beginning, without this step.
-          sch = schedule::Schedule(program, static_cast<int64_t>(seed % 1000000 + 1));
-          sch.use_intrinsics(units);
-          for (const Step& again : c.steps) { (void)apply_step(sch, again); }
-          continue;
-        }
-        next = follow_up(*step, random);
-        c.steps.push_back(std::move(*step));
-        if (auto name = lost_definition(before->find("main"), sch.module()->find("main"))) {
-          return Found{c, {Failure::Kind::ScheduleChangesResults, "nothing defines `" + *name + "` after the last step", {}}, options};
-        }
-        // Facts about blocks are updated from state to state; they must equal newly computed facts.
-        if (auto difference = sch.state().verify_cached("main")) {
-          return Found{c, {Failure::Kind::ScheduleChangesResults, "what is kept of the state differs from a recomputation: " + *difference, {}}, options};
-        }
-        continue;
-      }
-      ++count.refused;
-      if (!sch.module().same_as(before)) {
-        c.steps.push_back(std::move(*step));
-        return Found{c, {Failure::Kind::ScheduleChangesResults, "a primitive failed and changed the module", {}}, options};
-      }
-    }
+    if (auto failure = take_steps(c, program, units, random, here, counts)) { return Found{c, *failure, options}; }
     ++counts.schedules;
     if (c.steps.empty()) { continue; }
     options.lowering = is_nth(counts.schedules, settings.lowering);

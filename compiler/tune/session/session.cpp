@@ -150,6 +150,7 @@ class Session {
   auto repeat_round() -> bool;
   auto measure_plain(WorkerPool& pool, Database& database) -> Status;
   auto round(WorkerPool& pool, Database& database) -> Result<bool>;
+  auto judge(WorkerPool& pool, Database& database, Tried tried, const BuildReply& reply) -> Status;
   auto run_elsewhere(std::vector<Tried> fresh, Database& database) -> Status;
   auto settle(Database& database, Tried tried, Outcome outcome, double seconds, double spread, int blocks,
               const std::string& note, uint64_t lowered) -> Status;
@@ -397,6 +398,51 @@ auto Session::run_elsewhere(std::vector<Tried> fresh, Database& database) -> Sta
   return ok();
 }
 
+// Measures a built candidate, unless its code is known, and takes its time, or its failure.
+auto Session::judge(WorkerPool& pool, Database& database, Tried tried, const BuildReply& reply) -> Status {
+  if (reply.outcome != BuildOutcome::Built) {
+    return settle(database, std::move(tried), trial_outcome(reply.outcome), 0, 0, 0, reply.note, 0);
+  }
+  if (reply.object_hash == plain_hash_ && plain_hash_ != 0) {
+    // The steps do not change the machine code.
+    pool.drop(tried.candidate.id);
+    search_->learn(tried.proposal, std::max(progress_.plain_seconds, 1e-9), false);
+    ++progress_.failures["same code as the program as written"];
+    note_twin(tried.proposal.sketch, "same code as the program as written", progress_.plain_seconds);
+    return ok();
+  }
+  if (auto twin = seconds_by_code_.find(reply.object_hash); twin != seconds_by_code_.end()) {
+    pool.drop(tried.candidate.id);
+    search_->learn(tried.proposal, std::max(twin->second, 1e-9), false);
+    ++progress_.failures["same code as another"];
+    note_twin(tried.proposal.sketch, "same code as another", twin->second);
+    return ok();
+  }
+  tried.figures = reply.figures;
+  if (is_ranking_) {
+    seconds_by_code_[reply.object_hash] = reply.estimate_seconds;
+    return reply.estimate_seconds > 0 ? settle(database, std::move(tried), Outcome::Measured, reply.estimate_seconds, 0, 0, {}, reply.lowered_hash)
+                                      : settle(database, std::move(tried), Outcome::Rejected, 0, 0, 0, "nothing of it is bound to threads", 0);
+  }
+  Candidate candidate = tried.candidate;
+  double to_beat = progress_.best_seconds > 0 ? progress_.best_seconds : progress_.plain_seconds;
+  MeasureReply measured = pool.measure(candidate, to_beat, screen_blocks);
+  if (stopping() && measured.outcome == Outcome::Rejected) { return ok(); }
+  seconds_by_code_[reply.object_hash] = measured.median_seconds;
+  if (measured.outcome == Outcome::Measured && progress_.best_seconds > 0 && measured.median_seconds < 0.98 * progress_.best_seconds) {
+    // A new best is measured twice; the slower time counts.
+    MeasureReply again = pool.measure(candidate, 0, screen_blocks * 2);
+    if (again.outcome == Outcome::Measured && again.median_seconds > measured.median_seconds) { measured = again; }
+  }
+  LOOPSMITH_CHECK(settle(database, std::move(tried), measured.outcome, measured.median_seconds, measured.spread_seconds,
+                         measured.blocks, measured.note, reply.lowered_hash));
+  // To save memory, only candidates of the final comparison stay built.
+  bool may_win = std::any_of(measured_.begin(), measured_.begin() + static_cast<std::ptrdiff_t>(std::min(finalists, measured_.size())),
+                             [&](const Tried& t) { return t.candidate.id == candidate.id; });
+  if (!may_win) { pool.drop(candidate.id); }
+  return ok();
+}
+
 // Proposes, builds and measures one batch. False: the space is exhausted.
 auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
   const size_t batch = options_.batch > 0 ? options_.batch : search_->batch();
@@ -431,53 +477,12 @@ auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
       LOOPSMITH_CHECK(settle(database, std::move(tried), r.outcome, r.median_seconds, r.spread_seconds, r.blocks, r.note, r.candidate));
       continue;
     }
-    BuildReply reply = built[next++];
+    const BuildReply& reply = built[next++];
     if (stopping() || search_time_is_over()) {
       pool.drop(tried.candidate.id);
       continue;
     }
-    if (reply.outcome != BuildOutcome::Built) {
-      LOOPSMITH_CHECK(settle(database, std::move(tried), trial_outcome(reply.outcome), 0, 0, 0, reply.note, 0));
-      continue;
-    }
-    if (reply.object_hash == plain_hash_ && plain_hash_ != 0) {
-      // The steps do not change the machine code.
-      pool.drop(tried.candidate.id);
-      search_->learn(tried.proposal, std::max(progress_.plain_seconds, 1e-9), false);
-      ++progress_.failures["same code as the program as written"];
-      note_twin(tried.proposal.sketch, "same code as the program as written", progress_.plain_seconds);
-      continue;
-    }
-    if (auto twin = seconds_by_code_.find(reply.object_hash); twin != seconds_by_code_.end()) {
-      pool.drop(tried.candidate.id);
-      search_->learn(tried.proposal, std::max(twin->second, 1e-9), false);
-      ++progress_.failures["same code as another"];
-      note_twin(tried.proposal.sketch, "same code as another", twin->second);
-      continue;
-    }
-    tried.figures = reply.figures;
-    if (is_ranking_) {
-      seconds_by_code_[reply.object_hash] = reply.estimate_seconds;
-      LOOPSMITH_CHECK(reply.estimate_seconds > 0 ? settle(database, std::move(tried), Outcome::Measured, reply.estimate_seconds, 0, 0, {}, reply.lowered_hash)
-                                                 : settle(database, std::move(tried), Outcome::Rejected, 0, 0, 0, "nothing of it is bound to threads", 0));
-      continue;
-    }
-    Candidate candidate = tried.candidate;
-    double to_beat = progress_.best_seconds > 0 ? progress_.best_seconds : progress_.plain_seconds;
-    MeasureReply measured = pool.measure(candidate, to_beat, screen_blocks);
-    if (stopping() && measured.outcome == Outcome::Rejected) { continue; }
-    seconds_by_code_[reply.object_hash] = measured.median_seconds;
-    if (measured.outcome == Outcome::Measured && progress_.best_seconds > 0 && measured.median_seconds < 0.98 * progress_.best_seconds) {
-      // A new best is measured twice; the slower time counts.
-      MeasureReply again = pool.measure(candidate, 0, screen_blocks * 2);
-      if (again.outcome == Outcome::Measured && again.median_seconds > measured.median_seconds) { measured = again; }
-    }
-    LOOPSMITH_CHECK(settle(database, std::move(tried), measured.outcome, measured.median_seconds, measured.spread_seconds,
-                           measured.blocks, measured.note, reply.lowered_hash));
-    // To save memory, only candidates of the final comparison stay built.
-    bool may_win = std::any_of(measured_.begin(), measured_.begin() + static_cast<std::ptrdiff_t>(std::min(finalists, measured_.size())),
-                               [&](const Tried& t) { return t.candidate.id == candidate.id; });
-    if (!may_win) { pool.drop(candidate.id); }
+    LOOPSMITH_CHECK(judge(pool, database, std::move(tried), reply));
   }
   return true;
 }

@@ -2,7 +2,10 @@
 // elements and accesses outside declared regions, with the iteration in which they occur; its counters.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <map>
+#include <sstream>
 
 #include "frontend/file.h"
 #include "interp/compare.h"
@@ -16,8 +19,7 @@ using namespace loopsmith::interp;
 
 namespace {
 
-auto parse(const std::string& text) -> IRModule {
-  syntax::Document document(text);
+auto program_of(const syntax::Document& document) -> IRModule {
   frontend::File file;
   file.update(document);
   IRModule module;
@@ -28,12 +30,14 @@ auto parse(const std::string& text) -> IRModule {
   REQUIRE(module);
   return module;
 }
+auto parse(const std::string& text) -> IRModule { return program_of(syntax::Document(text)); }
 
 // Runs `main` on integers 0, 1, 2 ... in every parameter.
 struct Ran {
   std::vector<std::vector<float>> tensors;
   Stats stats;
   std::string error;
+  std::map<size_t, std::vector<std::string>> reports = {};   // warnings, or the error, by the number of their line
   [[nodiscard]] auto warnings() const -> std::string {
     std::string out;
     for (const Diagnostic& d : stats.warnings) { out += (out.empty() ? "" : "\n") + d.message(); }
@@ -45,8 +49,14 @@ auto asking(bool Options::* what) -> Options {
   out.*what = true;
   return out;
 }
+auto line_of(const syntax::Document& document, const Diagnostic& d) -> size_t {
+  auto span = document.resolve(d.where);
+  REQUIRE(span.has_value());
+  return static_cast<size_t>(std::count(document.text().begin(), document.text().begin() + span->begin, '\n'));
+}
 auto run(const std::string& text, Options options = {}) -> Ran {
-  IRModule module = parse(text);
+  syntax::Document document(text);
+  IRModule module = program_of(document);
   PrimFunc func = module->find("main");
   Ran out;
   auto inputs = make_inputs(func, 1, Contents::SmallIntegers);
@@ -59,9 +69,11 @@ auto run(const std::string& text, Options options = {}) -> Ran {
   auto stats = interpret(module, "main", inputs->arguments, options);
   if (!stats.ok()) {
     out.error = stats.diagnostics()[0].message();
+    if (stats.diagnostics()[0].where.is_known()) { out.reports[line_of(document, stats.diagnostics()[0])] = {out.error}; }
     return out;
   }
   out.stats = std::move(*stats);
+  for (const Diagnostic& d : out.stats.warnings) { out.reports[line_of(document, d)].push_back(d.message()); }
   for (Argument& a : inputs->arguments) {
     auto* view = std::get_if<TensorView>(&a);
     if (!view || !(view->dtype == DataType::float_(32))) { continue; }
@@ -71,168 +83,193 @@ auto run(const std::string& text, Options options = {}) -> Ran {
   return out;
 }
 
+constexpr std::string_view comment = "  # ";
+
+// Runs a program and compares its reports with the comments at the lines that they name.
+void check_reports(const std::string& expected, const Options& options) {
+  std::istringstream lines(expected);
+  std::vector<std::string> program;
+  for (std::string line; std::getline(lines, line);) { program.push_back(line.substr(0, line.find(comment))); }
+  const Ran ran = run(fmt::format("{}\n", fmt::join(program, "\n")), options);
+  for (const auto& [line, messages] : ran.reports) {
+    for (const std::string& message : messages) { program[line] += std::string(comment) + message; }
+  }
+  CHECK(fmt::format("{}\n", fmt::join(program, "\n")) == expected);
+}
+
 }  // namespace
 
 TEST_CASE("threads exchange values through shared memory, with a barrier between") {
-  std::string text =
-      "@T.prim_func\n"
-      "def main(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):\n"
-      "    for bx in T.thread_binding(2, thread=\"blockIdx.x\"):\n"
-      "        shared = T.allocate([8], \"float32\", \"shared\")\n"
-      "        S = T.Buffer((8,), data=shared, scope=\"shared\")\n"
-      "        for tx in T.thread_binding(8, thread=\"threadIdx.x\"):\n"
-      "            S[tx] = A[bx * 8 + tx]\n"
-      "            T.evaluate(T.tvm_storage_sync(\"shared\", dtype=\"int32\"))\n"
-      "            B[bx * 8 + tx] = S[7 - tx]\n";
+  std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for bx in T.thread_binding(2, thread="blockIdx.x"):
+        shared = T.allocate([8], "float32", "shared")
+        S = T.Buffer((8,), data=shared, scope="shared")
+        for tx in T.thread_binding(8, thread="threadIdx.x"):
+            S[tx] = A[bx * 8 + tx]
+            T.evaluate(T.tvm_storage_sync("shared", dtype="int32"))
+            B[bx * 8 + tx] = S[7 - tx]
+)";
   Ran ran = run(text, asking(&Options::report_races));
   REQUIRE(ran.error.empty());
   CHECK(ran.warnings().empty());
   for (int i = 0; i < 16; ++i) { CHECK(ran.tensors[1][static_cast<size_t>(i)] == static_cast<float>(i / 8 * 8 + 7 - i % 8)); }
   // Without the barrier the threads race.
-  size_t at = text.find("            T.evaluate");
-  std::string without = text.substr(0, at) + text.substr(text.find('\n', at) + 1);
-  Ran racing = run(without, asking(&Options::report_races));
-  CHECK(racing.warnings() == "race on `S[4]`: one iteration writes, at bx=0, tx=4, the element that another reads, at bx=0, tx=3; the two may run in any order\n"
-                             "race on `S[3]`: one iteration reads, at bx=0, tx=4, the element that another writes, at bx=0, tx=3; the two may run in any order");
+  check_reports(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for bx in T.thread_binding(2, thread="blockIdx.x"):
+        shared = T.allocate([8], "float32", "shared")
+        S = T.Buffer((8,), data=shared, scope="shared")
+        for tx in T.thread_binding(8, thread="threadIdx.x"):
+            S[tx] = A[bx * 8 + tx]  # race on `S[4]`: one iteration writes, at bx=0, tx=4, the element that another reads, at bx=0, tx=3; the two may run in any order
+            B[bx * 8 + tx] = S[7 - tx]  # race on `S[3]`: one iteration reads, at bx=0, tx=4, the element that another writes, at bx=0, tx=3; the two may run in any order
+)", asking(&Options::report_races));
 }
 
 TEST_CASE("a barrier that some threads never reach is an error") {
-  Ran ran = run(
-      "@T.prim_func\n"
-      "def main(A: T.Buffer((8,), \"float32\")):\n"
-      "    for tx in T.thread_binding(8, thread=\"threadIdx.x\"):\n"
-      "        if tx < 5:\n"
-      "            T.evaluate(T.tvm_storage_sync(\"shared\", dtype=\"int32\"))\n"
-      "        A[tx] = T.float32(1)\n");
-  CHECK(ran.error == "some threads never reach this point, where the others wait for them, at tx=0");
+  check_reports(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    for tx in T.thread_binding(8, thread="threadIdx.x"):
+        if tx < 5:
+            T.evaluate(T.tvm_storage_sync("shared", dtype="int32"))  # some threads never reach this point, where the others wait for them, at tx=0
+        A[tx] = T.float32(1)
+)", {});
 }
 
 TEST_CASE("a reduction across threads gives each thread the sum of its row") {
-  Ran ran = run(
-      "@T.prim_func\n"
-      "def main(A: T.Buffer((4, 8), \"float32\"), B: T.Buffer((4,), \"float32\")):\n"
-      "    ty = T.launch_thread(\"threadIdx.y\", 4)\n"
-      "    tx = T.launch_thread(\"threadIdx.x\", 8)\n"
-      "    cross = T.allocate([1], \"float32\", \"local\")\n"
-      "    C = T.Buffer((1,), data=cross, scope=\"local\")\n"
-      "    with T.attr(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), \"reduce_scope\", T.reinterpret(\"handle\", T.uint64(0))):\n"
-      "        T.tvm_thread_allreduce(T.uint32(1), A[ty, tx], tx < 7, C[0], tx)\n"
-      "    if tx == 0:\n"
-      "        B[ty] = C[0]\n");
+  Ran ran = run(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    ty = T.launch_thread("threadIdx.y", 4)
+    tx = T.launch_thread("threadIdx.x", 8)
+    cross = T.allocate([1], "float32", "local")
+    C = T.Buffer((1,), data=cross, scope="local")
+    with T.attr(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), "reduce_scope", T.reinterpret("handle", T.uint64(0))):
+        T.tvm_thread_allreduce(T.uint32(1), A[ty, tx], tx < 7, C[0], tx)
+    if tx == 0:
+        B[ty] = C[0]
+)");
   REQUIRE(ran.error.empty());
   for (int i = 0; i < 4; ++i) { CHECK(ran.tensors[1][static_cast<size_t>(i)] == static_cast<float>(7 * 8 * i + 21)); }
 }
 
 TEST_CASE("shuffles within a warp") {
-  Ran ran = run(
-      "@T.prim_func\n"
-      "def main(A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")):\n"
-      "    for tx in T.thread_binding(8, thread=\"threadIdx.x\"):\n"
-      "        with T.LetStmt(T.tvm_warp_shuffle_down(T.tvm_warp_activemask(), A[tx], 2, 4, 8)) as x:\n"
-      "            B[tx] = x + T.tvm_warp_shuffle(T.tvm_warp_activemask(), A[tx], 0, 8, 8)\n");
+  Ran ran = run(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for tx in T.thread_binding(8, thread="threadIdx.x"):
+        with T.LetStmt(T.tvm_warp_shuffle_down(T.tvm_warp_activemask(), A[tx], 2, 4, 8)) as x:
+            B[tx] = x + T.tvm_warp_shuffle(T.tvm_warp_activemask(), A[tx], 0, 8, 8)
+)");
   REQUIRE(ran.error.empty());
   // Shifted by two within halves of four; lanes outside keep their own value.
   CHECK(ran.tensors[1] == std::vector<float>{2, 3, 2, 3, 6, 7, 6, 7});
 }
 
 TEST_CASE("a block may reduce across threads at schedule level, a parallel loop may not") {
-  auto text = [](const std::string& loop) {
-    return "@T.prim_func\n"
-           "def main(A: T.Buffer((4, 8), \"float32\"), B: T.Buffer((4,), \"float32\")):\n"
-           "    for i in range(4):\n"
-           "        for k in " + loop + ":\n"
-           "            with T.block(\"B\"):\n"
-           "                vi, vk = T.axis.remap(\"SR\", [i, k])\n"
-           "                with T.init():\n"
-           "                    B[vi] = T.float32(0)\n"
-           "                B[vi] = B[vi] + A[vi, vk]\n";
-  };
-  Ran threads = run(text("T.thread_binding(8, thread=\"threadIdx.x\")"), asking(&Options::report_races));
+  Ran threads = run(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        for k in T.thread_binding(8, thread="threadIdx.x"):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi, vk]
+)", asking(&Options::report_races));
   CHECK(threads.warnings().empty());
   CHECK(threads.tensors[1][1] == 92);
-  Ran parallel = run(text("T.parallel(8)"), asking(&Options::report_races));
-  CHECK(parallel.warnings() == "race on `B[0]`: one iteration reads, at i=0, k=1, the element that another writes, at k=0; the two may run in any order\n"
-                               "race on `B[0]`: one iteration writes, at i=0, k=1, the element that another writes, at k=0; the two may run in any order");
+  check_reports(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        for k in T.parallel(8):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi, vk]  # race on `B[0]`: one iteration reads, at i=0, k=1, the element that another writes, at k=0; the two may run in any order  # race on `B[0]`: one iteration writes, at i=0, k=1, the element that another writes, at k=0; the two may run in any order
+)", asking(&Options::report_races));
 }
 
 TEST_CASE("races of vectorised and parallel loops are reported once, with both iterations") {
-  Ran ran = run(
-      "@T.prim_func\n"
-      "def main(A: T.Buffer((4, 8), \"float32\")):\n"
-      "    for i in T.parallel(4):\n"
-      "        for j in T.vectorized(7):\n"
-      "            A[i, j + 1] = A[i, j] * T.float32(2)\n",
-      asking(&Options::report_races));
-  CHECK(ran.warnings() == "race on `A[0, 1]`: one iteration reads, at i=0, j=1, the element that another writes, at i=0, j=0; the two may run in any order");
+  check_reports(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32")):
+    for i in T.parallel(4):
+        for j in T.vectorized(7):
+            A[i, j + 1] = A[i, j] * T.float32(2)  # race on `A[0, 1]`: one iteration reads, at i=0, j=1, the element that another writes, at i=0, j=0; the two may run in any order
+)", asking(&Options::report_races));
 }
 
 TEST_CASE("iterations that write the same value, or stay apart, do not race") {
-  Ran ran = run(
-      "@T.prim_func\n"
-      "def main(A: T.Buffer((8,), \"float32\"), B: T.Buffer((1,), \"float32\")):\n"
-      "    for i in T.parallel(8):\n"
-      "        A[i] = A[i] + T.float32(1)\n"
-      "        B[0] = T.float32(7)\n"
-      "    for i in T.parallel(8):\n"
-      "        A[7 - i] = A[7 - i] + B[0]\n",
-      asking(&Options::report_races));
-  CHECK(ran.warnings().empty());
+  check_reports(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((1,), "float32")):
+    for i in T.parallel(8):
+        A[i] = A[i] + T.float32(1)
+        B[0] = T.float32(7)
+    for i in T.parallel(8):
+        A[7 - i] = A[7 - i] + B[0]
+)", asking(&Options::report_races));
 }
 
 TEST_CASE("accesses outside of a block's declared regions are reported") {
-  Ran ran = run(
-      "@T.prim_func\n"
-      "def main(A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")):\n"
-      "    for i in range(7):\n"
-      "        with T.block(\"B\"):\n"
-      "            vi = T.axis.spatial(7, i)\n"
-      "            T.reads(A[vi])\n"
-      "            T.writes(B[vi])\n"
-      "            B[vi] = A[vi] + A[vi + 1]\n"
-      "            if vi == 3:\n"
-      "                B[vi + 1] = T.float32(0)\n",
-      asking(&Options::check_regions));
-  CHECK(ran.warnings() == "block `B` reads `A[1]`, which its declared regions do not contain, at i=0\n"
-                          "block `B` writes `B[4]`, which its declared regions do not contain, at i=3");
+  check_reports(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(7):
+        with T.block("B"):
+            vi = T.axis.spatial(7, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = A[vi] + A[vi + 1]  # block `B` reads `A[1]`, which its declared regions do not contain, at i=0
+            if vi == 3:
+                B[vi + 1] = T.float32(0)  # block `B` writes `B[4]`, which its declared regions do not contain, at i=3
+)", asking(&Options::check_regions));
 }
 
 TEST_CASE("an element read before it is written is reported with the iteration") {
-  Ran ran = run(
-      "@T.prim_func\n"
-      "def main(A: T.Buffer((8,), \"float32\")):\n"
-      "    with T.block(\"root\"):\n"
-      "        B = T.alloc_buffer((8,))\n"
-      "        for i in range(8):\n"
-      "            with T.block(\"B\"):\n"
-      "                vi = T.axis.spatial(8, i)\n"
-      "                if vi != 5:\n"
-      "                    B[vi] = A[vi]\n"
-      "        for i in range(8):\n"
-      "            with T.block(\"A\"):\n"
-      "                vi = T.axis.spatial(8, i)\n"
-      "                A[vi] = B[vi]\n",
-      asking(&Options::report_unwritten));
-  CHECK(ran.warnings() == "`B` is read before anything was written there, at i=5");
+  check_reports(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    with T.block("root"):
+        B = T.alloc_buffer((8,))
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                if vi != 5:
+                    B[vi] = A[vi]
+        for i in range(8):
+            with T.block("A"):
+                vi = T.axis.spatial(8, i)
+                A[vi] = B[vi]  # `B` is read before anything was written there, at i=5
+)", asking(&Options::report_unwritten));
 }
 
 TEST_CASE("a copy that is not waited for has not come: as late as allowed, in the order of the groups") {
   auto text = [](int open) {
-    return fmt::format(
-        "@T.prim_func\n"
-        "def main(A: T.Buffer((16,), \"float32\"), B: T.Buffer((8,), \"float32\")):\n"
-        "    for t in T.thread_binding(2, thread=\"threadIdx.x\"):\n"
-        "        with T.block(\"copied\"):\n"
-        "            v = T.axis.spatial(2, t)\n"
-        "            T.reads(A[v * 8:v * 8 + 8])\n"
-        "            T.writes(A[v * 8], B[v * 4:v * 4 + 4])\n"
-        "            S = T.alloc_buffer((8,), \"float32\", scope=\"shared\")\n"
-        "            T.evaluate(T.ptx_cp_async(\"float32\", S.data, v * 4, A.data, v * 8, 8))\n"
-        "            T.ptx_commit_group()\n"
-        "            T.evaluate(T.ptx_cp_async(\"float32\", S.data, v * 4 + 2, A.data, v * 8 + 2, 8, v == 1))\n"
-        "            T.ptx_commit_group()\n"
-        "            T.ptx_wait_group({})\n"
-        "            for i in range(4):\n"
-        "                B[v * 4 + i] = S[v * 4 + i]\n", open);
+    return fmt::format(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((8,), "float32")):
+    for t in T.thread_binding(2, thread="threadIdx.x"):
+        with T.block("copied"):
+            v = T.axis.spatial(2, t)
+            T.reads(A[v * 8:v * 8 + 8])
+            T.writes(A[v * 8], B[v * 4:v * 4 + 4])
+            S = T.alloc_buffer((8,), "float32", scope="shared")
+            T.evaluate(T.ptx_cp_async("float32", S.data, v * 4, A.data, v * 8, 8))
+            T.ptx_commit_group()
+            T.evaluate(T.ptx_cp_async("float32", S.data, v * 4 + 2, A.data, v * 8 + 2, 8, v == 1))
+            T.ptx_commit_group()
+            T.ptx_wait_group({})
+            for i in range(4):
+                B[v * 4 + i] = S[v * 4 + i]
+)", open);
   };
   Ran ran = run(text(0), asking(&Options::report_unwritten));
   CHECK(ran.warnings() == "");
@@ -243,35 +280,37 @@ TEST_CASE("a copy that is not waited for has not come: as late as allowed, in th
 
 TEST_CASE("copies of an engine come at the wait for their queue, those of a barrier when all have arrived") {
   auto engine = [](const char* wait) {
-    return fmt::format(
-        "@T.prim_func\n"
-        "def main(A: T.Buffer((4,), \"float32\"), B: T.Buffer((4,), \"float32\")):\n"
-        "    S = T.alloc_buffer((4,), \"float32\")\n"
-        "    T.dma_copy(0, T.address_of(S[0]), T.address_of(A[0]), 8)\n"
-        "    T.dma_copy(0, T.address_of(S[2]), T.address_of(A[2]), 8)\n"
-        "    {}\n"
-        "    for i in range(4):\n"
-        "        B[i] = S[i]\n", wait);
+    return fmt::format(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    S = T.alloc_buffer((4,), "float32")
+    T.dma_copy(0, T.address_of(S[0]), T.address_of(A[0]), 8)
+    T.dma_copy(0, T.address_of(S[2]), T.address_of(A[2]), 8)
+    {}
+    for i in range(4):
+        B[i] = S[i]
+)", wait);
   };
   CHECK(run(engine("T.dma_wait(0, 0)"), asking(&Options::report_unwritten)).tensors[1] == std::vector<float>{0, 1, 2, 3});
   CHECK(run(engine("T.dma_wait(0, 1)"), asking(&Options::report_unwritten)).warnings() == "`S` is read before anything was written there, at i=2");
   CHECK(run(engine("T.dma_wait(1, 0)"), asking(&Options::report_unwritten)).warnings() == "`S` is read before anything was written there, at i=0");
   auto barrier = [](const char* arrival) {
-    return fmt::format(
-        "@T.prim_func\n"
-        "def main(A: T.Buffer((4,), \"float32\"), B: T.Buffer((4,), \"float32\")):\n"
-        "    for t in T.thread_binding(2, thread=\"threadIdx.x\"):\n"
-        "        with T.block(\"copied\"):\n"
-        "            v = T.axis.spatial(2, t)\n"
-        "            T.reads(A[0:4])\n"
-        "            T.writes(B[0:4])\n"
-        "            S = T.alloc_buffer((4,), \"float32\", scope=\"shared\")\n"
-        "            T.ptx_init_barrier_thread_count(0, 2)\n"
-        "            T.evaluate(T.ptx_cp_async_bulk(\"float32\", S.data, v * 2, A.data, v * 2, 8, 0))\n"
-        "            {}\n"
-        "            T.ptx_wait_barrier(0)\n"
-        "            for i in range(2):\n"
-        "                B[v * 2 + i] = S[3 - (v * 2 + i)]\n", arrival);
+    return fmt::format(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for t in T.thread_binding(2, thread="threadIdx.x"):
+        with T.block("copied"):
+            v = T.axis.spatial(2, t)
+            T.reads(A[0:4])
+            T.writes(B[0:4])
+            S = T.alloc_buffer((4,), "float32", scope="shared")
+            T.ptx_init_barrier_thread_count(0, 2)
+            T.evaluate(T.ptx_cp_async_bulk("float32", S.data, v * 2, A.data, v * 2, 8, 0))
+            {}
+            T.ptx_wait_barrier(0)
+            for i in range(2):
+                B[v * 2 + i] = S[3 - (v * 2 + i)]
+)", arrival);
   };
   CHECK(run(barrier("T.ptx_arrive_barrier_expect_tx(0, 8)")).tensors[1] == std::vector<float>{3, 2, 1, 0});
   // More bytes than arrive, and a thread that does not arrive.
@@ -281,13 +320,14 @@ TEST_CASE("copies of an engine come at the wait for their queue, those of a barr
 
 TEST_CASE("fields of structures on the stack: only stored values can be read") {
   auto text = [](const char* line) {
-    return fmt::format(
-        "@T.prim_func\n"
-        "def main(A: T.Buffer((4,), \"float32\")):\n"
-        "    values: T.handle = T.tvm_stack_alloca(\"arg_value\", 2)\n"
-        "    T.tvm_struct_set(values, 0, 12, A.data)\n"
-        "    T.tvm_struct_set(values, 1, 12, T.float64(2.5))\n"
-        "    {}\n", line);
+    return fmt::format(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    values: T.handle = T.tvm_stack_alloca("arg_value", 2)
+    T.tvm_struct_set(values, 0, 12, A.data)
+    T.tvm_struct_set(values, 1, 12, T.float64(2.5))
+    {}
+)", line);
   };
   CHECK(run(text("A[1] = T.Cast(\"float32\", T.tvm_struct_get(values, 1, 12, \"float64\"))")).tensors[0] == std::vector<float>{0, 2.5F, 2, 3});
   CHECK(run(text("if not T.isnullptr(T.tvm_struct_get(values, 0, 12, \"handle\")):\n        A[0] = T.float32(7)")).tensors[0][0] == 7);
@@ -299,34 +339,37 @@ TEST_CASE("fields of structures on the stack: only stored values can be read") {
 }
 
 TEST_CASE("constants by name, lists of values, memory of devices") {
-  CHECK(run("@I.ir_module\n"
-            "class Module:\n"
-            "    @T.prim_func\n"
-            "    def main(A: T.Buffer((4,), \"float32\")):\n"
-            "        p: T.handle(\"float32\") = T.lookup_param(\"weights\")\n"
-            "        W = T.decl_buffer((4,), \"float32\", data=p)\n"
-            "        for i in range(4):\n"
-            "            A[i] = W[3 - i]\n"
-            "    @T.prim_func\n"
-            "    def holder():\n"
-            "        weights = T.allocate_const([1.0, 2.0, 3.0, 4.0], \"float32\", [4])\n"
-            "        T.evaluate(0)\n").tensors[0] == std::vector<float>{4, 3, 2, 1});
+  CHECK(run(R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32")):
+        p: T.handle("float32") = T.lookup_param("weights")
+        W = T.decl_buffer((4,), "float32", data=p)
+        for i in range(4):
+            A[i] = W[3 - i]
+    @T.prim_func
+    def holder():
+        weights = T.allocate_const([1.0, 2.0, 3.0, 4.0], "float32", [4])
+        T.evaluate(0)
+)").tensors[0] == std::vector<float>{4, 3, 2, 1});
   auto list = [](const char* line) {
-    return fmt::format(
-        "@I.ir_module\n"
-        "class Module:\n"
-        "    @T.prim_func\n"
-        "    def main(A: T.Buffer((4,), \"float32\")):\n"
-        "        values: T.handle = T.tvm_stack_alloca(\"tvm_ffi_any\", 3)\n"
-        "        T.anylist_setitem_call_packed(values, 0, \"thrice\", 5)\n"
-        "        T.anylist_setitem_call_packed(values, 1, \"half\", T.anylist_getitem(values, 0))\n"
-        "        {}\n"
-        "    @T.prim_func\n"
-        "    def thrice(n: T.int64) -> T.int64:\n"
-        "        return n * T.int64(3)\n"
-        "    @T.prim_func\n"
-        "    def half(n: T.int64) -> T.float32:\n"
-        "        return T.Cast(\"float32\", n) * T.float32(0.5)\n", line);
+    return fmt::format(R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32")):
+        values: T.handle = T.tvm_stack_alloca("tvm_ffi_any", 3)
+        T.anylist_setitem_call_packed(values, 0, "thrice", 5)
+        T.anylist_setitem_call_packed(values, 1, "half", T.anylist_getitem(values, 0))
+        {}
+    @T.prim_func
+    def thrice(n: T.int64) -> T.int64:
+        return n * T.int64(3)
+    @T.prim_func
+    def half(n: T.int64) -> T.float32:
+        return T.Cast("float32", n) * T.float32(0.5)
+)", line);
   };
   CHECK(run(list("A[0] = T.Cast(\"float32\", T.tvm_struct_get(values, 0, 15, \"int64\"))")).tensors[0][0] == 15);
   CHECK(run(list("A[0] = T.Cast(\"float32\", T.tvm_struct_get(values, 1, 15, \"float64\"))")).tensors[0][0] == 7.5F);
@@ -336,79 +379,87 @@ TEST_CASE("constants by name, lists of values, memory of devices") {
         "the interpreter does not support the intrinsic `anylist_setitem_call_packed`: the module has no function of that name that takes these arguments");
   // A pixel's four numbers lie together; x counts along a row.
   auto image = [](const char* line) {
-    return fmt::format(
-        "@T.prim_func\n"
-        "def main(A: T.Buffer((4,), \"float32\")):\n"
-        "    image = T.alloc_buffer((2, 3, 4), \"float32\", scope=\"global.texture\")\n"
-        "    for y, x, c in T.grid(2, 3, 4):\n"
-        "        image[y, x, c] = T.Cast(\"float32\", y * 100 + x * 10 + c)\n"
-        "    {}\n", line);
+    return fmt::format(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    image = T.alloc_buffer((2, 3, 4), "float32", scope="global.texture")
+    for y, x, c in T.grid(2, 3, 4):
+        image[y, x, c] = T.Cast("float32", y * 100 + x * 10 + c)
+    {}
+)", line);
   };
   CHECK(run(image("A[0:4] = T.texture2d_load(image.data, 2, 1)")).tensors[0] == std::vector<float>{120, 121, 122, 123});
   CHECK(run(image("A[0] = T.texture2d_load(image.data, 1, 0, 3)")).tensors[0][0] == 13);
   CHECK(run(image("T.texture2d_store(image.data, 2, 1, T.Broadcast(T.float32(7), 4))\n    A[0] = image[1, 2, 3]")).tensors[0][0] == 7);
   CHECK(run(image("A[0:4] = T.texture2d_load(image.data, 0, 2)")).error == "index 24 of `image` is outside of its extent 24 (dimension 0), at the beginning");
-  CHECK(run("@T.prim_func\n"
-            "def main(A: T.Buffer((4,), \"float32\")):\n"
-            "    T.masked_store(A.data, T.masked_load(A.access_ptr(\"r\", offset=2), T.Ramp(0, 1, 4), T.LT(T.Ramp(0, 1, 4), T.Broadcast(2, 4))), T.Ramp(0, 1, 4), T.Broadcast(T.bool(True), 4))\n")
+  CHECK(run(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    T.masked_store(A.data, T.masked_load(A.access_ptr("r", offset=2), T.Ramp(0, 1, 4), T.LT(T.Ramp(0, 1, 4), T.Broadcast(2, 4))), T.Ramp(0, 1, 4), T.Broadcast(T.bool(True), 4))
+)")
             .tensors[0] == std::vector<float>{2, 3, 0, 0});
-  CHECK(run("@T.prim_func\n"
-            "def main(A: T.Buffer((4,), \"float32\")):\n"
-            "    X = T.alloc_buffer((8, 128), \"int1\", scope=\"wmma.matrix_a\")\n"
-            "    Y = T.alloc_buffer((128, 8), \"int1\", scope=\"wmma.matrix_b\")\n"
-            "    Z = T.alloc_buffer((8, 8), \"int32\", scope=\"wmma.accumulator\")\n"
-            "    T.tvm_fill_fragment(X.data, 8, 8, 128, 0, 1)\n"
-            "    T.tvm_fill_fragment(Y.data, 8, 8, 128, 0, 0)\n"
-            "    T.tvm_fill_fragment(Z.data, 8, 8, 128, 0, 1000)\n"
-            "    Y[5, 3] = T.Cast(\"int1\", 1)\n"
-            "    T.tvm_bmma_sync(Z.data, 0, X.data, 0, Y.data, 0, Z.data, 0)\n"
-            "    A[0] = T.Cast(\"float32\", Z[2, 2])\n"
-            "    A[1] = T.Cast(\"float32\", Z[2, 3])\n").tensors[0] == std::vector<float>{1128, 1127, 2, 3});
+  CHECK(run(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    X = T.alloc_buffer((8, 128), "int1", scope="wmma.matrix_a")
+    Y = T.alloc_buffer((128, 8), "int1", scope="wmma.matrix_b")
+    Z = T.alloc_buffer((8, 8), "int32", scope="wmma.accumulator")
+    T.tvm_fill_fragment(X.data, 8, 8, 128, 0, 1)
+    T.tvm_fill_fragment(Y.data, 8, 8, 128, 0, 0)
+    T.tvm_fill_fragment(Z.data, 8, 8, 128, 0, 1000)
+    Y[5, 3] = T.Cast("int1", 1)
+    T.tvm_bmma_sync(Z.data, 0, X.data, 0, Y.data, 0, Z.data, 0)
+    A[0] = T.Cast("float32", Z[2, 2])
+    A[1] = T.Cast("float32", Z[2, 3])
+)").tensors[0] == std::vector<float>{1128, 1127, 2, 3});
 }
 
 TEST_CASE("pointers, views of them, and functions of the module") {
-  Ran ran = run(
-      "@I.ir_module\n"
-      "class Module:\n"
-      "    @T.prim_func(private=True)\n"
-      "    def twice(X: T.Buffer((4,), \"float32\"), n: T.int32):\n"
-      "        for i in range(4):\n"
-      "            X[i] = X[i] * T.Cast(\"float32\", n)\n"
-      "    @T.prim_func\n"
-      "    def main(A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")):\n"
-      "        Module.twice(A.data, 2)\n"
-      "        Module.twice(T.address_of(A[4]), 3)\n"
-      "        with T.LetStmt(T.address_of(A[2]), var=T.handle(\"float32\", \"global\")) as p:\n"
-      "            V = T.Buffer((4,), data=p)\n"
-      "            for i in range(4):\n"
-      "                B[i] = V[i]\n"
-      "        T.evaluate(T.call_extern(\"int32\", \"memset\", T.address_of(B[6]), 0, 8))\n");
+  Ran ran = run(R"(
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def twice(X: T.Buffer((4,), "float32"), n: T.int32):
+        for i in range(4):
+            X[i] = X[i] * T.Cast("float32", n)
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        Module.twice(A.data, 2)
+        Module.twice(T.address_of(A[4]), 3)
+        with T.LetStmt(T.address_of(A[2]), var=T.handle("float32", "global")) as p:
+            V = T.Buffer((4,), data=p)
+            for i in range(4):
+                B[i] = V[i]
+        T.evaluate(T.call_extern("int32", "memset", T.address_of(B[6]), 0, 8))
+)");
   REQUIRE(ran.error.empty());
   CHECK(ran.tensors[0] == std::vector<float>{0, 2, 4, 6, 12, 15, 18, 21});
   CHECK(ran.tensors[1] == std::vector<float>{4, 6, 12, 15, 4, 5, 0, 0});
 }
 
 TEST_CASE("strides of another number than the dimensions are no layout") {
-  Ran ran = run(
-      "@T.prim_func\n"
-      "def main(A: T.Buffer((2, 3), \"float32\"), B: T.Buffer((2, 3), \"float32\")):\n"
-      "    C = T.alloc_buffer((2, 3), strides=(1,))\n"
-      "    for i, j in T.grid(2, 3):\n"
-      "        C[i, j] = A[i, j]\n"
-      "    for i, j in T.grid(2, 3):\n"
-      "        B[i, j] = C[i, j] + T.float32(1)\n");
+  Ran ran = run(R"(
+@T.prim_func
+def main(A: T.Buffer((2, 3), "float32"), B: T.Buffer((2, 3), "float32")):
+    C = T.alloc_buffer((2, 3), strides=(1,))
+    for i, j in T.grid(2, 3):
+        C[i, j] = A[i, j]
+    for i, j in T.grid(2, 3):
+        B[i, j] = C[i, j] + T.float32(1)
+)");
   REQUIRE(ran.error.empty());
   CHECK(ran.tensors[1] == std::vector<float>{1, 2, 3, 4, 5, 6});
 }
 
 TEST_CASE("operations and bytes are counted loop by loop") {
-  Ran ran = run(
-      "@T.prim_func\n"
-      "def main(A: T.Buffer((4, 8), \"float32\"), B: T.Buffer((4,), \"float32\")):\n"
-      "    for i in range(4):\n"
-      "        B[i] = T.float32(0)\n"
-      "        for k in range(8):\n"
-      "            B[i] = B[i] + T.if_then_else(k < 2, A[i, k] * A[i, k], T.exp(T.float32(1)))\n");
+  Ran ran = run(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        B[i] = T.float32(0)
+        for k in range(8):
+            B[i] = B[i] + T.if_then_else(k < 2, A[i, k] * A[i, k], T.exp(T.float32(1)))
+)");
   REQUIRE(ran.stats.loops.size() == 2);
   const LoopCounts& outer = ran.stats.loops[0];
   const LoopCounts& inner = ran.stats.loops[1];
@@ -426,15 +477,16 @@ TEST_CASE("operations and bytes are counted loop by loop") {
 }
 
 TEST_CASE("an instruction runs by its description") {
-  IRModule machine = parse(
-      "@T.prim_func\n"
-      "def main(A: T.Buffer((4,), \"float32\"), B: T.Buffer((4,), \"float32\")):\n"
-      "    for i in range(1):\n"
-      "        with T.block(\"copy\"):\n"
-      "            vi = T.axis.spatial(1, i)\n"
-      "            T.reads(A[0:4])\n"
-      "            T.writes(B[0:4])\n"
-      "            T.evaluate(T.call_extern(\"void\", \"some_instruction\", A.data, B.data))\n");
+  IRModule machine = parse(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(1):
+        with T.block("copy"):
+            vi = T.axis.spatial(1, i)
+            T.reads(A[0:4])
+            T.writes(B[0:4])
+            T.evaluate(T.call_extern("void", "some_instruction", A.data, B.data))
+)");
   PrimFunc func = machine->find("main");
   auto inputs = make_inputs(func, 1, Contents::SmallIntegers);
   REQUIRE_FALSE(interpret(machine, "main", inputs->arguments).ok());
@@ -491,10 +543,17 @@ TEST_CASE("an unwritten element is reported at its first read") {
   Random random{8};
   for (int round = 0; round < 40; ++round) {
     int i = random.below(5), j = random.below(6);
-    std::string text = fmt::format(
-        "@T.prim_func\ndef main(A: T.Buffer((5, 6), \"float32\")):\n    with T.block(\"root\"):\n        B = T.alloc_buffer((5, 6))\n"
-        "        for i, j in T.grid(5, 6):\n            if i != {} or j != {}:\n                B[i, j] = A[i, j]\n"
-        "        for y, x in T.grid(5, 6):\n            A[y, x] = B[y, {}] * T.float32(2)\n",
+    std::string text = fmt::format(R"(
+@T.prim_func
+def main(A: T.Buffer((5, 6), "float32")):
+    with T.block("root"):
+        B = T.alloc_buffer((5, 6))
+        for i, j in T.grid(5, 6):
+            if i != {} or j != {}:
+                B[i, j] = A[i, j]
+        for y, x in T.grid(5, 6):
+            A[y, x] = B[y, {}] * T.float32(2)
+)",
         i, j, random.below(2) ? "5 - x" : "x");
     INFO(text);
     bool is_mirrored = text.find("5 - x") != std::string::npos;
@@ -525,10 +584,17 @@ TEST_CASE("a write that a declared region does not cover is reported at its iter
   Random random{10};
   for (int round = 0; round < 40; ++round) {
     int i = random.below(7), j = random.below(8);
-    std::string text = fmt::format(
-        "@T.prim_func\ndef main(A: T.Buffer((8, 8), \"float32\"), B: T.Buffer((8, 8), \"float32\")):\n    for i, j in T.grid(7, 8):\n        with T.block(\"B\"):\n"
-        "            vi = T.axis.spatial(7, i)\n            vj = T.axis.spatial(8, j)\n            T.reads(A[vi, vj])\n            T.writes(B[vi, vj])\n"
-        "            B[vi + T.if_then_else(vi == {} and vj == {}, 1, 0), vj] = A[vi, vj]\n",
+    std::string text = fmt::format(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+    for i, j in T.grid(7, 8):
+        with T.block("B"):
+            vi = T.axis.spatial(7, i)
+            vj = T.axis.spatial(8, j)
+            T.reads(A[vi, vj])
+            T.writes(B[vi, vj])
+            B[vi + T.if_then_else(vi == {} and vj == {}, 1, 0), vj] = A[vi, vj]
+)",
         i, j);
     INFO(text);
     CHECK(run(text, asking(&Options::check_regions)).warnings() == fmt::format("block `B` writes `B[{}, {}]`, which its declared regions do not contain, at i={}, j={}", i + 1, j, i, j));
@@ -582,9 +648,16 @@ TEST_CASE("sums in another order differ by rounding alone") {
   CHECK(rounding_of_sums(of_64->find("main"), f32) < 1e-4);
   CHECK(deciding_bits(of_64->find("main"), f32, 0.009, 1) == 0);
   // A million additions: a difference of 0.5% decides a sum in float64.
-  IRModule of_a_million = parse("@T.prim_func\ndef main(A: T.Buffer((1048576,), \"float32\"), C: T.Buffer((1,), \"float32\")):\n"
-                                "    for k in range(1048576):\n        with T.block(\"C\"):\n            vk = T.axis.reduce(1048576, k)\n"
-                                "            with T.init():\n                C[0] = T.float32(0)\n            C[0] = C[0] + A[vk]\n");
+  IRModule of_a_million = parse(R"(
+@T.prim_func
+def main(A: T.Buffer((1048576,), "float32"), C: T.Buffer((1,), "float32")):
+    for k in range(1048576):
+        with T.block("C"):
+            vk = T.axis.reduce(1048576, k)
+            with T.init():
+                C[0] = T.float32(0)
+            C[0] = C[0] + A[vk]
+)");
   CHECK(deciding_bits(of_a_million->find("main"), f32, 0.005, 1) == 64);
   CHECK(deciding_bits(of_a_million->find("main"), f32, 0.011, 1) == 0);
 }
