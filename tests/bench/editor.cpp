@@ -93,10 +93,11 @@ void Editor::trace() { send(lsp::notification("$/setTrace", {{"value", "messages
 auto Editor::own_time(const Json& message) -> std::optional<OwnTime> {
   if (lsp::string_in(message, "method") != "$/logTrace") { return {}; }
   std::istringstream said(lsp::string_in(lsp::member(message, "params"), "message"));
-  std::string word;
+  std::string word, unit;
   OwnTime out;
-  if (said >> word && word == "diagnostics" && said >> word >> word >> out.version >> word >> out.milliseconds) { return out; }
-  return {};
+  if (!(said >> word && word == "diagnostics" && said >> word >> word >> out.version >> word >> out.milliseconds >> unit)) { return {}; }
+  out.milliseconds *= unit == "s" ? 1e3 : unit == "us" ? 1e-3 : unit == "ns" ? 1e-6 : 1;
+  return out;
 }
 
 void Editor::open(const std::string& uri, const std::string& text) {
