@@ -1,6 +1,6 @@
 // Links and paths in the pages of the repository: every link of a Markdown page leads to a file, and to a heading in it; every file or folder
 // that a page names in backticks exists. Links to other sites are not followed. The first samples of README and of
-// docs/tensor_expressions.md and docs/templates.md are files in examples.
+// docs/tensor_expressions.md and docs/templates.md are files in examples. Titles of test cases in docs/promises.md exist.
 //
 //     golden_pages ROOT
 //
@@ -127,6 +127,25 @@ void check_paths(const fs::path& root, const Folders& folders, const fs::path& p
   }
 }
 
+// In the rows of the table, a text in quotes is the beginning of a title.
+void check_titles(const fs::path& root, const std::string& page) {
+  std::string cases;
+  for (const auto& entry : fs::recursive_directory_iterator(root / "tests/unit")) {
+    if (entry.path().extension() != ".cpp") { continue; }
+    for (const std::string& line : lines_of(entry.path())) { cases += line.starts_with("TEST_CASE(") ? line + "\n" : ""; }
+  }
+  const std::vector<std::string> lines = lines_of(root / page);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (!lines[i].starts_with("| R")) { continue; }
+    for (size_t open = lines[i].find('"'); open != std::string::npos; open = lines[i].find('"', open + 1)) {
+      const size_t close = std::min(lines[i].find('"', open + 1), lines[i].size());
+      const std::string title = lines[i].substr(open + 1, close - open - 1);
+      if (cases.find("TEST_CASE(\"" + title) == std::string::npos) { fail(page, i + 1, "no test case has a title that begins with \"" + title + "\""); }
+      open = close;
+    }
+  }
+}
+
 // Readers copy the sample, so it must be a complete, correct file; tests run that file.
 void check_sample(const fs::path& root, const std::string& page, const std::string& example) {
   auto text_of = [](const fs::path& file) {
@@ -176,6 +195,7 @@ int main(int argc, char** argv) {
   }
   std::sort(pages.begin(), pages.end());
   for (const fs::path& page : pages) { check_page(root, folders, page); }
+  check_titles(root, "docs/promises.md");
   check_sample(root, "README.md", "examples/matmul.tir");
   check_sample(root, "docs/tensor_expressions.md", "examples/tensor_expressions.py");
   check_sample(root, "docs/templates.md", "examples/autotvm_matmul.py");
