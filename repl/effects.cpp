@@ -74,12 +74,12 @@ auto calls_of(const schedule::Schedule& before, const schedule::Schedule& after)
 
 }  // namespace
 
-auto describe_effect(const schedule::Schedule& before, const schedule::Schedule& after) -> std::string {
+auto describe_effect(const schedule::Schedule& before, const schedule::Schedule& after) -> Effect {
   std::string calls = calls_of(before, after);
-  if (calls.empty() || before.module().same_as(after.module())) { return calls; }
+  if (calls.empty() || before.module().same_as(after.module())) { return {calls, {}}; }
   const schedule::FuncState* then = before.state().func(before.func_working_on());
   const schedule::FuncState* now = after.state().func(after.func_working_on());
-  if (then == nullptr || now == nullptr) { return calls; }
+  if (then == nullptr || now == nullptr) { return {calls, {}}; }
   // A new loop with the name, extent and kind of an old one is not shown as a change.
   std::map<std::string, std::vector<const schedule::Place*>> by_name;
   std::set<const schedule::Place*> kept;
@@ -119,7 +119,7 @@ auto describe_effect(const schedule::Schedule& before, const schedule::Schedule&
     if (place.parent >= 0 && !kept.contains(&place)) { say("- " + (place.is_block() ? "block " : std::string()) + place.name().str()); }
   }
   if (left_out > 0) { out += fmt::format(", {} more", left_out); }
-  return out.empty() ? calls : calls + ": " + out;
+  return {calls, out};
 }
 
 }  // namespace loopsmith::repl

@@ -8,7 +8,12 @@
 
 namespace loopsmith::repl {
 
-/// "split i of C: + i_0:64 + i_1:8 - i"; several primitives are separated by "; ". Empty: the step only looked something up.
-[[nodiscard]] auto describe_effect(const schedule::Schedule& before, const schedule::Schedule& after) -> std::string;
+struct Effect {
+  std::string calls;     // "split i of C"; several primitives are separated by "; ". Empty: the step only looked something up
+  std::string changes;   // "+ i_0:64, + i_1:8, - i"; empty: no loop or block changed
+  /// "split i of C: + i_0:64, + i_1:8, - i".
+  [[nodiscard]] auto text() const -> std::string { return changes.empty() ? calls : calls + ": " + changes; }
+};
+[[nodiscard]] auto describe_effect(const schedule::Schedule& before, const schedule::Schedule& after) -> Effect;
 
 }  // namespace loopsmith::repl

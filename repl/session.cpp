@@ -392,7 +392,7 @@ auto Session::margin() const -> std::string {
   return fmt::format("[{}{}] ", out, others > 0 ? fmt::format(", {} more", others) : std::string());
 }
 
-auto Session::effect_of(size_t step) const -> std::string {
+auto Session::effect_of(size_t step) const -> Effect {
   const script::ScheduleObject* after = schedule_object(steps_[step].frame);
   const script::ScheduleObject* before = schedule_object(steps_[steps_[step].parent].frame);
   if (step == 0 || after == nullptr || before == nullptr) { return {}; }
@@ -414,7 +414,7 @@ auto Session::execute(const std::string& input) -> bool {
   if (inputs_.size() > typed) {
     std::string effect;
     for (size_t step = begun == begun_ ? count : 1; step < steps_.size(); ++step) {
-      std::string one = effect_of(step);
+      std::string one = effect_of(step).text();
       if (!one.empty() && effect.size() < 4000) { effect += (effect.empty() ? "" : "; ") + one; }
     }
     inputs_.back().effect = std::move(effect);

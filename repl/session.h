@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "eval/evaluator.h"
+#include "repl/effects.h"
 #include "repl/jobs.h"
 #include "repl/transcript.h"
 #include "script/objects.h"
@@ -152,8 +153,8 @@ class Session {
   void begun_with(const std::string& path) { begun_with_ = path; }
   /// The effect of the last executed input.
   [[nodiscard]] auto last_effect() const -> std::string { return inputs_.empty() ? std::string() : inputs_.back().effect; }
-  /// The effect of a step; empty: it only looked something up.
-  [[nodiscard]] auto effect_of(size_t step) const -> std::string;
+  /// The effect of a step.
+  [[nodiscard]] auto effect_of(size_t step) const -> Effect;
   /// The program after the steps from the beginning to here without one of them. No module: step `failed` was refused, with the reason.
   struct Without {
     IRModule module;

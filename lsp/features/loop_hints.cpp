@@ -37,7 +37,7 @@ auto about_serial(const schedule::State& state, const schedule::FuncState& func,
   for (const schedule::Move& move : schedule::candidate_moves(state, func, place, *row)) {
     Status status = schedule::judge(state, func, move);
     if (status.ok()) { return {"not-vectorized", fmt::format("loop `{}` ({}) is not vectorized, and could be: `{}`", name, extent_text(*place.loop), schedule::text_of(func, move, name_of))}; }
-    std::string why = refusal_reason(status.diagnostics().front().message());
+    std::string why = refusal_reason(status.diagnostics().front());
     return {"not-vectorized", fmt::format("loop `{}` ({}) is not vectorized: {}", name, extent_text(*place.loop), why)};
   }
   return {};

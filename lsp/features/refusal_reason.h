@@ -1,15 +1,20 @@
-// The reason in the message of a refused primitive.
+// The reason of a refused primitive.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "support/diagnostic.h"
+#include "support/message_text.h"
+
 namespace loopsmith::lsp {
 
-/// "it feeds `vk` of block `C`" of "cannot apply `vectorize` to `k`: it feeds `vk` of block `C`"; the whole message where it gives no reason.
-[[nodiscard]] inline auto refusal_reason(std::string_view message) -> std::string {
-  size_t colon = message.find(": ");
-  return std::string(colon == std::string_view::npos ? message : message.substr(colon + 2));
+/// "it feeds `vk` of block `C`" of "cannot apply `vectorize` to `k`: it feeds `vk` of block `C`"; the whole message if it gives no reason. In the catalogue, the reason
+/// stands behind the first colon of a text.
+[[nodiscard]] inline auto refusal_reason(const Diagnostic& refusal) -> std::string {
+  const std::string_view text = code_text(refusal.code);
+  const size_t colon = text.find(": ");
+  return fill_message(colon == std::string_view::npos ? text : text.substr(colon + 2), refusal.args);
 }
 
 }  // namespace loopsmith::lsp

@@ -76,9 +76,8 @@ auto what_here(Session& session, const schedule::Primitive& primitive, const std
       choices.push_back(tried->statement);
       const schedule::FuncState* after = tried->after.state().func(session.function());
       std::string gain = after != nullptr ? cost::gain_text(cost::gain(*func, *after, core).value_or(1)) : std::string();
-      std::string effect = describe_effect(session.schedule(), tried->after);
-      size_t colon = effect.find(": ");
-      std::string about = colon != std::string::npos ? effect.substr(colon + 2) : structural_equal(tried->after.module(), session.module()) ? "changes nothing" : "the loops stay as they are";
+      std::string about = describe_effect(session.schedule(), tried->after).changes;
+      if (about.empty()) { about = structural_equal(tried->after.module(), session.module()) ? "changes nothing" : "the loops stay as they are"; }
       if (!gain.empty()) { about += "; " + gain + " by estimate"; }
       out += fmt::format("  {:>3}) {}\n", choices.size(), tried->statement) + list_row("", about, 9, session.host().width);
     }

@@ -92,7 +92,7 @@ auto past(Session& session, const std::vector<std::string>& arguments) -> bool {
     if (now == last) { continue; }
     const SessionStep& done = session.steps()[step];
     out += fmt::format("  {:<4}{}\n         {} {}\n", step, done.line.empty() ? "(the beginning)" : script::one_line(done.line), name, now == "is gone" ? now : "is " + now);
-    std::string effect = session.effect_of(step);
+    std::string effect = session.effect_of(step).text();
     if (!effect.empty()) { out += "         " + wrapped("by " + effect, session.host().width > 40 ? session.host().width - 9 : 31, 12); }
     last = now;
   }
@@ -147,8 +147,7 @@ auto explain(Session& session, const std::vector<std::string>& arguments) -> boo
     for (const schedule::Primitive* one : primitives) { text += (text.empty() ? "" : "; ") + fmt::format("`{}` {}", one->name, one->help); }
     if (step.hole) { text = "a place that a search is to fill"; }
     if (text.empty()) { text = "looks up"; }
-    std::string effect = session.effect_of(number);
-    if (size_t colon = effect.find(": "); colon != std::string::npos) { text += ". Here: " + effect.substr(colon + 2); }
+    if (std::string changes = session.effect_of(number).changes; !changes.empty()) { text += ". Here: " + changes; }
     if (!step.changes_program && !primitives.empty()) { text += ". Here it changes no statement"; }
     if (std::string gain = gained(step.parent, number); !gain.empty()) { text += "; " + gain; }
     if (step.seconds > 0) { text += "; measured " + duration_text(step.seconds); }

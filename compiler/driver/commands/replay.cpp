@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <optional>
+
 #include "driver/command.h"
 #include "driver/program.h"
 #include "ir/equal.h"
@@ -49,15 +51,16 @@ auto certificate_of(const workspace::Snapshot& snapshot, std::string_view name) 
   return {};
 }
 
-/// A sentence about the steps of a schedule that still apply (`script/held.h`); without a name, of the only schedule. Empty: no schedule runs.
-auto what_holds_in(const std::string& path, std::string_view name) -> std::string {
+/// A sentence about the steps of a schedule that still apply (`script/held.h`); without a name, of the only schedule. None: no schedule runs.
+struct StepsThatHold { std::string schedule, sentence; };
+auto what_holds_in(const std::string& path, std::string_view name) -> std::optional<StepsThatHold> {
   auto file = SourceFile::read(path);
   if (!file.ok()) { return {}; }
   (*file)->document().replay({});
   workspace::SnapshotPtr snapshot = (*file)->snapshot();
   for (const script::FileSchedule& schedule : snapshot->schedules()) {
     bool is_meant = name.empty() ? snapshot->schedules().size() == 1 : schedule.name.view() == name;
-    if (is_meant && schedule.run != nullptr && !schedule.run->steps.empty()) { return fmt::format("{}: {}", schedule.name.view(), script::what_holds(*schedule.run)); }
+    if (is_meant && schedule.run != nullptr && !schedule.run->steps.empty()) { return StepsThatHold{schedule.name.str(), script::what_holds(*schedule.run)}; }
   }
   return {};
 }
@@ -77,8 +80,8 @@ auto replay(std::vector<std::string> args) -> int {
   auto picked = pick(arguments, {.path = path, .only_schedule = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) {
     // If a step that once worked is refused now, the steps in front of it still apply.
-    std::string holds = *status != exit_usage && arguments.has("--check") && path != "-" ? what_holds_in(path, arguments.get("--with", "")) : std::string();
-    if (!holds.empty() && !arguments.json()) { fmt::print("{}\n", holds); }
+    auto holds = *status != exit_usage && arguments.has("--check") && path != "-" ? what_holds_in(path, arguments.get("--with", "")) : std::nullopt;
+    if (holds && !arguments.json()) { fmt::print("{}: {}\n", holds->schedule, holds->sentence); }
     return *status;
   }
   const auto& selection = std::get<Selection>(picked);
@@ -112,7 +115,7 @@ auto replay(std::vector<std::string> args) -> int {
     std::string other;
     if (structural_hash(selection.before) != certificate->program) {
       other = "the program differs from the one in the schedule's certificate";
-      if (std::string holds = what_holds_in(path, selection.schedule); !holds.empty()) { other += "; " + holds.substr(holds.find(": ") + 2); }
+      if (auto holds = what_holds_in(path, selection.schedule)) { other += "; " + holds->sentence; }
     } else if (structural_hash(selection.module) != certificate->scheduled) {
       other = "the scheduled program differs from the one in the schedule's certificate";
     }

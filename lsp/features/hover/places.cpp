@@ -142,7 +142,7 @@ void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out
       if (status.ok()) {
         can += (can.empty() ? "can be " : " or ") + std::string(word);
       } else {
-        refused.push_back({word, refusal_reason(status.diagnostics().front().message())});
+        refused.push_back({word, refusal_reason(status.diagnostics().front())});
       }
       break;
     }
