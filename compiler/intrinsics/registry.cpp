@@ -8,6 +8,7 @@
 #include "frontend/objects.h"
 #include "intrinsics/families.h"
 #include "support/codes.h"
+#include "support/guards.h"
 #include "support/reasons.h"
 #include "syntax/document.h"
 
@@ -54,13 +55,13 @@ auto read(frontend::File& file, const syntax::ItemPtr& item, const syntax::CallE
   eval::Evaluator& evaluator = file.evaluator();
   // Resets the limits for this statement: it may be read long after the file.
   evaluator.reset_steps();
-  size_t reported = evaluator.diagnostics.size();
-  auto saved_tree = std::exchange(evaluator.tree, std::shared_ptr<const void>(item));
+  WithoutReports reported(evaluator.diagnostics);
   std::vector<eval::Value> arguments;
-  bool known = arguments_of(evaluator, call, arguments);
-  evaluator.tree = std::move(saved_tree);
-  for (size_t i = reported; i < evaluator.diagnostics.size(); ++i) { diagnostics.push_back(evaluator.diagnostics[i]); }
-  evaluator.diagnostics.resize(reported);
+  const bool known = [&] {
+    const Temporarily tree(evaluator.tree, std::shared_ptr<const void>(item));
+    return arguments_of(evaluator, call, arguments);
+  }();
+  for (Diagnostic& d : reported.take()) { diagnostics.push_back(std::move(d)); }
   auto refuse = [&](std::string_view name, const Reason& why) {
     diagnostics.push_back(error(Code::IntrinsicForm, call.origin()).arg("name", name).arg("reason", why.text())
                               .remedy("write `TensorIntrin.register(name, description, implementation)`"));

@@ -1,12 +1,11 @@
 // `loopsmith replay FILE --with NAME`: compares the program of a schedule with that of the schedule's trace, and with a recorded program.
 #include <filesystem>
+#include <optional>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
-
-#include <optional>
 
 #include "driver/command.h"
 #include "driver/program.h"

@@ -6,6 +6,7 @@
 #include "script/auto_scheduler/dag.h"
 #include "script/auto_scheduler/state_values.h"
 #include "script/file_calls.h"
+#include "support/guards.h"
 #include "support/reasons.h"
 
 namespace loopsmith::script::auto_scheduler {
@@ -65,12 +66,12 @@ struct CustomRule {
   auto call(const Value& function, const State& state, size_t stage) const -> Value {
     Evaluator& evaluator = file.evaluator();
     evaluator.reset_steps();
-    const size_t reported = evaluator.diagnostics.size();
+    const WithoutReports reported(evaluator.diagnostics);
+    const size_t before = evaluator.diagnostics.size();
     Value result = evaluator.call(function, {policy, Value(eval::make_object<StateObject>(state, tensors)), Value(static_cast<int64_t>(stage))});
     evaluator.reset_steps();
-    if (evaluator.diagnostics.size() > reported) {
-      fail(evaluator.diagnostics[reported].message());
-      evaluator.diagnostics.resize(reported);
+    if (reported.any()) {
+      fail(evaluator.diagnostics[before].message());
       return Value::error();
     }
     if (result.is_unknown()) { fail(because(Why::CallsOpaquePython).text()); }

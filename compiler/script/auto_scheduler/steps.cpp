@@ -301,7 +301,7 @@ namespace {
 
 // Applies steps to a new schedule. `is_at_once`: they are translated once, at the end.
 auto replayed(Evaluator& evaluator, const Prepared& prepared, const std::vector<Value>& tensors, const std::vector<Step>& steps, bool is_at_once) -> std::variant<Scheduled, std::string> {
-  const size_t reported = evaluator.diagnostics.size();
+  const WithoutReports quiet(evaluator.diagnostics);
   auto object = eval::make_object<ScheduleObject>(schedule::Schedule(prepared.program, 1));
   te::add_stages(*object, Made{prepared.program, prepared.stages}, is_at_once);
   Replay replay(evaluator, *object, steps, tensors);
@@ -309,7 +309,6 @@ auto replayed(Evaluator& evaluator, const Prepared& prepared, const std::vector<
   if (why.empty()) {
     for (const Diagnostic& d : te::finish(*object)) { if (why.empty()) { why = d.message(); } }
   }
-  evaluator.diagnostics.resize(reported);
   if (!why.empty()) { return why; }
   return Scheduled{Ref<ScheduleObject>(object.get()), replay.extents()};
 }
