@@ -152,8 +152,8 @@ void add_program(std::string& out, const ReportProgram& program, const ReportRoo
     out += fmt::format("<p>{} a call on {} of buffers: {:.3g} operations per byte.</p>\n", amount(program.flops, "flop"), amount(program.bytes, "B"), program.flops / program.bytes);
   }
   if (std::string drawn = roofline(program, roof); !drawn.empty()) {
-    out += fmt::format("<h3>Roofline</h3>\n{}<p class=\"quiet\">Roofs {}: {:.4g} GFLOP/s and {:.3g} GB/s on {} thread{}{}. Blue points are estimates, which may be wrong by a factor; green ones were measured.</p>\n", drawn,
-                       roof.is_measured ? "as measured on this machine" : "by the processor's name", roof.gflops_all, roof.gbytes_all, roof.threads, roof.threads == 1 ? "" : "s",
+    out += fmt::format("<h3>Roofline</h3>\n{}<p class=\"quiet\">Roofs {}: {:.4g} GFLOP/s and {:.3g} GB/s on {}{}. Blue points are estimates, which may be wrong by a factor; green ones were measured.</p>\n", drawn,
+                       roof.is_measured ? "as measured on this machine" : "by the processor's name", roof.gflops_all, roof.gbytes_all, count_text(roof.threads, "thread"),
                        roof.threads > 1 ? fmt::format(", dashed: {:.4g} and {:.3g} on one", roof.gflops_one, roof.gbytes_one) : "");
   }
   out += "<h3>Schedules</h3>\n<table>\n<tr><th>schedule</th><th>by estimate</th><th>against as written</th></tr>\n";

@@ -9,6 +9,7 @@
 
 #include "ir/printer.h"
 #include "support/hash.h"
+#include "support/text.h"
 
 namespace loopsmith {
 namespace {
@@ -200,7 +201,7 @@ class Comparer {
   auto attr_text(const std::pair<Name, Attr>& item) -> std::string { return explain_ ? string_text(item.first.view()) + ": " + print_script(item.second) : std::string(); }
   auto buffer_text(const Buffer& b) -> std::string { return explain_ ? b->name.str() + ": " + print_script(b) : std::string(); }
   auto quoted_name(const char* what, Name name) -> std::string { return explain_ ? std::string(what) + " `" + name.str() + '`' : std::string(); }
-  auto count(size_t n, const char* what) -> std::string { return std::to_string(n) + ' ' + what + (n == 1 ? "" : "s"); }
+  auto count(size_t n, const char* what) -> std::string { return count_text(static_cast<int64_t>(n), what); }
 
   // ---- correspondence --------------------------------------------------------------------------------------
 

@@ -226,7 +226,7 @@ void add_space(LensList& out, Span span, const script::FileSchedule& schedule) {
   const auto instructions = schedule.run->result->trace().instructions();
   const auto knobs = std::count_if(instructions.begin(), instructions.end(), [](const schedule::Instruction* one) { return one->primitive->is_sampling; });
   if (knobs == 0) { return; }
-  Lens lens{span, fmt::format("search this space ({} knob{})", knobs, knobs == 1 ? "" : "s"), {.kind = CommandKind::Tune, .function = schedule.program_name.str(), .schedule = schedule.name.str()}};
+  Lens lens{span, fmt::format("search this space ({})", count_text(static_cast<int64_t>(knobs), "knob")), {.kind = CommandKind::Tune, .function = schedule.program_name.str(), .schedule = schedule.name.str()}};
   // The newest search replaces earlier ones.
   for (const auto& [id, job] : out.measured.jobs) {
     if (!job.fills() || !job.hole_state.empty() || !out.is_here(job) || job.schedule != schedule.name.view()) { continue; }

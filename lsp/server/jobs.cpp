@@ -479,7 +479,7 @@ auto Jobs::text_of_result(const Job& job) -> EndText {
     add_rows();
     out.message += "; every access in bounds";
     if (!job.warnings.empty()) {
-      out.message += fmt::format("; {} warning{}: {}", job.warnings.size(), job.warnings.size() == 1 ? "" : "s", job.warnings.front());
+      out.message += fmt::format("; {}: {}", count_text(static_cast<int64_t>(job.warnings.size()), "warning"), job.warnings.front());
       out.type = 2;
     }
     return out;

@@ -93,7 +93,7 @@ auto what_here(Session& session, const schedule::Primitive& primitive, const std
   std::string head = legal == 0 ? "  " + where + "  refused" : fmt::format("  {}  {} call{} legal{}", where, legal, legal == 1 ? " is" : "s are", legal > choices.size() ? ", such as" : "");
   out = head + "\n" + out;
   if (refused > 0) {
-    std::string at = only != nullptr || legal == 0 ? std::string() : fmt::format("refused at {} other place{}, first: ", refused, refused == 1 ? "" : "s");
+    std::string at = only != nullptr || legal == 0 ? std::string() : fmt::format("refused at {}, first: ", count_text(static_cast<int64_t>(refused), "other place"));
     out += "  not  " + wrapped(at + why, session.host().width > 40 ? session.host().width - 7 : 33, 7);
   }
   session.show(out);

@@ -6,6 +6,7 @@
 #include "codegen/llvm/builder.h"
 #include "ir/externals.h"
 #include "support/reasons.h"
+#include "support/text.h"
 
 namespace loopsmith::codegen {
 

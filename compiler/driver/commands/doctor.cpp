@@ -16,6 +16,7 @@
 #include "runtime/devices/nvrtc.h"
 #include "runtime/peaks.h"
 #include "support/process.h"
+#include "support/text.h"
 #include "target/hardware.h"
 
 namespace loopsmith::driver::commands {
@@ -105,8 +106,8 @@ auto look() -> std::vector<Finding> {
   if (hardware.vnni) { units += ", VNNI"; }
   if (hardware.amx_bf16) { units += ", AMX"; }
   out.push_back({"processor", State::Fine,
-                 fmt::format("{} ({}), {} core{} to use, {}, {}", hardware.name.empty() ? "unnamed" : hardware.name, host.cpu, hardware.cores,
-                             hardware.cores == 1 ? "" : "s", units, memory_text()),
+                 fmt::format("{} ({}), {} to use, {}, {}", hardware.name.empty() ? "unnamed" : hardware.name, host.cpu, count_text(hardware.cores, "core"),
+                             units, memory_text()),
                  {}});
   out.push_back({"target", State::Fine, host.str(), {}});
 

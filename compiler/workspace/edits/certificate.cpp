@@ -9,6 +9,7 @@
 #include "ir/equal.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
+#include "support/text.h"
 
 namespace loopsmith::workspace {
 namespace {
@@ -30,8 +31,8 @@ auto certificate_text(const std::optional<Certificate>& certificate, const Timed
   auto time = static_cast<std::time_t>(timed.unix_time);
   ::gmtime_r(&time, &day);
   std::string hashes = certificate ? fmt::format("{}{:016x}{}{:016x}; ", program_word.substr(2), certificate->program, scheduled_word, certificate->scheduled) : "";
-  return fmt::format("{}{}; +-{:.1f}%, {} timing{}; Loopsmith {}; {:04}-{:02}-{:02}", hashes, timed.target, timed.seconds > 0 ? timed.spread_seconds / timed.seconds * 100 : 0, timed.timings,
-                     timed.timings == 1 ? "" : "s", LOOPSMITH_VERSION, day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
+  return fmt::format("{}{}; +-{:.1f}%, {} {}; Loopsmith {}; {:04}-{:02}-{:02}", hashes, timed.target, timed.seconds > 0 ? timed.spread_seconds / timed.seconds * 100 : 0, timed.timings,
+                     plural(timed.timings, "timing"), LOOPSMITH_VERSION, day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
 }
 
 auto certificate_in(std::string_view text) -> std::optional<Certificate> {
