@@ -291,6 +291,36 @@ auto random_block(const schedule::Schedule& sch, Random& random) -> std::string 
   return names.empty() ? "" : random.pick(names);
 }
 
+namespace {
+
+// The place that a primitive is tried at: usually near the block `near`, and one that suits the primitive.
+auto random_place(const FuncState& func, const Primitive& row, const std::string& near, Random& random) -> const Place* {
+  const Place* chosen_place = &func.places()[static_cast<size_t>(random.between(1, static_cast<int64_t>(func.places().size()) - 1))];
+  if (!near.empty() && random.chance(70)) {
+    std::vector<const Place*> close;
+    for (const Place& p : func.places()) {
+      if (!p.is_block() || p.index == 0 || p.name().str() != near) { continue; }
+      for (const Place* at = &p; at && at->index > 0; at = func.parent(*at)) { close.push_back(at); }
+    }
+    if (!close.empty()) { chosen_place = random.pick(close); }
+  }
+  if (row.name == "tensorize" && random.chance(80)) {
+    // Usually the outermost loop of a tile.
+    std::vector<const Place*> tiles;
+    for (const Place& p : func.places()) { if (p.is_loop() && p.name().view().starts_with("x0")) { tiles.push_back(&p); } }
+    if (!tiles.empty()) { chosen_place = random.pick(tiles); }
+  }
+  if (row.name == "fuse_reduction_epilogue" && random.chance(80)) {
+    // Few blocks are reductions, so choose among these.
+    std::vector<const Place*> reductions;
+    for (const Place& p : func.places()) { if (p.is_block() && p.block()->init) { reductions.push_back(&p); } }
+    if (!reductions.empty()) { chosen_place = random.pick(reductions); }
+  }
+  return chosen_place;
+}
+
+}  // namespace
+
 auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts& counts, const std::string& near) -> std::optional<Step> {
   const FuncState* func = sch.state().func("main");
   if (!func || func->places().size() < 2) { return {}; }
@@ -304,27 +334,7 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
   }
   if (is_before_rolling || window) { picked = schedule::find_primitive("compute_at"); }
   const Primitive& row = *picked;
-  const Place* chosen_place = &func->places()[static_cast<size_t>(random.between(1, static_cast<int64_t>(func->places().size()) - 1))];
-  if (!near.empty() && random.chance(70)) {
-    std::vector<const Place*> close;
-    for (const Place& p : func->places()) {
-      if (!p.is_block() || p.index == 0 || p.name().str() != near) { continue; }
-      for (const Place* at = &p; at && at->index > 0; at = func->parent(*at)) { close.push_back(at); }
-    }
-    if (!close.empty()) { chosen_place = random.pick(close); }
-  }
-  if (row.name == "tensorize" && random.chance(80)) {
-    // Usually the outermost loop of a tile.
-    std::vector<const Place*> tiles;
-    for (const Place& p : func->places()) { if (p.is_loop() && p.name().view().starts_with("x0")) { tiles.push_back(&p); } }
-    if (!tiles.empty()) { chosen_place = random.pick(tiles); }
-  }
-  if (row.name == "fuse_reduction_epilogue" && random.chance(80)) {
-    // Few blocks are reductions, so choose among these.
-    std::vector<const Place*> reductions;
-    for (const Place& p : func->places()) { if (p.is_block() && p.block()->init) { reductions.push_back(&p); } }
-    if (!reductions.empty()) { chosen_place = random.pick(reductions); }
-  }
+  const Place* chosen_place = random_place(*func, row, near, random);
   if (window) { chosen_place = window->producer; }
   const Place& focus = *chosen_place;
   bool is_wrong = random.chance(3);   // pass a loop instead of a block, or a number instead of either

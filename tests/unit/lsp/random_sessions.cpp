@@ -3,7 +3,7 @@
 // fresh server with the same texts, and no worker has died. Texts are an example or two and inputs of the source tree's tests; edits are typing,
 // accidents, and steps of schedules. The seed is printed.
 //
-//   LOOPSMITH_SESSIONS=N plays N of them, LOOPSMITH_SECONDS=S goes on for so long, LOOPSMITH_SEED=S begins with that one:
+//   LOOPSMITH_SESSIONS=N plays N of them, LOOPSMITH_SECONDS=N plays for N seconds, LOOPSMITH_SEED=N is the first seed:
 //     LOOPSMITH_SECONDS=3600 build/release/bin/unit_lsp_server 'random sessions*'
 //   LOOPSMITH_RECORD=FOLDER stores each session as `lsp --record` does, for tests/e2e/protocol/run.mjs
 #include <fmt/format.h>
@@ -101,76 +101,79 @@ void compare(Session& session, const OnTheWay& asked) {
   CHECK(fresh.goodbye() == 0);
 }
 
-void play(uint64_t seed) {
-  INFO("seed " << seed);
-  Random random{seed};
+// The documents of a session. The last one imports from the others, in any state of these.
+auto starting_documents(Random& random) -> std::vector<Document> {
   static const std::vector<std::string> texts = corpus(150);
-  const char* records = std::getenv("LOOPSMITH_RECORD");
-  std::vector<std::string> argv = {tests::loopsmith_program(), "lsp"};
-  if (records != nullptr) { argv.insert(argv.end(), {"--record", fmt::format("{}/{}.jsonl", records, seed)}); }
-  Session session(argv, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
-  session.initialize();
-  std::vector<Document> documents;
-  // The last document imports from the others, in any state of these.
   const std::string importing = "from a import matmul\nfrom c import *\nimport b\n\n\n@ls.schedule(matmul)\ndef elsewhere(sch: tir.Schedule) -> None:\n    i, j, k = sch.get_loops(\"C\")\n    i0, i1 = sch.split(i, factors=[None, 8])\n"
                                 "    sch.parallel(i0)\n    sch.reorder(k, j)\n\n\n@ls.schedule(softmax)\ndef further(sch: tir.Schedule) -> None:\n    sch.parallel(sch.get_loops(sch.get_child_blocks(sch.get_block(\"root\"))[0])[0])\n";
   // Schedules in the main part of a file, one of them for the result of another one.
   const std::string main_block = "\n\nif __name__ == \"__main__\":\n    sch = tir.Schedule(softmax)\n    i, k = sch.get_loops(\"largest\")\n    i0, i1 = sch.split(i, factors=[None, 8])\n    again = tir.Schedule(sch.mod)\n"
                                  "    again.parallel(again.get_loops(\"largest\")[0])\n    again.fuse(*again.get_loops(\"exps\"))\n    sch.unroll(i1)\n";
   const std::pair<std::string, const char*> sources[] = {{tests::source_text("examples/matmul.tir"), "file:///a.tir"}, {random.one_of(texts), "file:///b.tir"}, {tests::source_text("examples/softmax.tir") + main_block, "file:///c.py"}, {importing, "file:///d.tir"}};
+  std::vector<Document> documents;
   for (const auto& [text, uri] : sources) {
     Document document{uri, 1, lines_of(text)};
     if (document.lines.empty()) { document.lines.emplace_back(); }
     if (document.uri.ends_with(".py")) { document.lines.insert(document.lines.begin(), {"import numpy as np", "from tvm.script import tir as T", "from tvm import tir"}); }
-    session.open(document.uri, document.text());
     documents.push_back(std::move(document));
   }
-  std::vector<int> asked;
+  return documents;
+}
+
+/// The requests of a session so far.
+struct Requests {
+  std::vector<int> ids;
   std::vector<OnTheWay> on_the_way;
-  for (int step = 0; step < 60; ++step) {
-    Document& document = documents[random.below(documents.size())];
-    switch (random.below(8)) {
-      case 0:
-      case 1:
-      case 2: {
-        Json changes = Json::array();
-        for (size_t i = 0; i <= random.below(2); ++i) { changes.push_back(random_change(document, random)); }
-        session.notify("textDocument/didChange", {{"textDocument", {{"uri", document.uri}, {"version", ++document.version}}}, {"contentChanges", changes}});
-        break;
-      }
-      case 3:
-        if (!asked.empty()) { session.notify("$/cancelRequest", {{"id", random.one_of(asked)}}); }
-        break;
-      case 4: {
-        static const std::vector<std::string> malformed = {R"({"method":"textDocument/didChange","params":{"textDocument":{"uri":"file:///nowhere.tir"}}})", R"({"jsonrpc":"2.0","method":7})", "{", R"([])",
-                                                           R"({"jsonrpc":"2.0","method":"textDocument/didOpen","params":[]})", R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{}})"};
-        session.send_bytes(framed(random.one_of(malformed)));
-        break;
-      }
-      case 5:
-        if (random.below(3) == 0) {
-          session.notify("textDocument/didClose", {{"textDocument", {{"uri", document.uri}}}});
-          document.version = 1;
-          session.open(document.uri, document.text());
-          break;
-        }
-        [[fallthrough]];
-      default: {
-        size_t line = random.below(document.lines.size() + 2);
-        const std::vector<std::string>* kinds[] = {&of_document, &at_position, &of_range};
-        const std::string& method = random.one_of(*kinds[random.below(3)]);
-        Json params = params_at(document, method, line, random.below(60));
-        asked.push_back(session.request(method, params));
-        if (on_the_way.size() < (tests::is_sanitized ? 1 : 3) && of_text.contains(method)) {
-          on_the_way.push_back({asked.back(), method, std::move(params), {{document.uri, document.text()}}});
-          for (const Document& other : documents) {
-            if (&other != &document) { on_the_way.back().texts.emplace_back(other.uri, other.text()); }
-          }
-        }
-      }
-    }
+};
+
+void ask_at_random(Session& session, const Document& document, const std::vector<Document>& documents, Requests& asked, Random& random) {
+  size_t line = random.below(document.lines.size() + 2);
+  const std::vector<std::string>* kinds[] = {&of_document, &at_position, &of_range};
+  const std::string& method = random.one_of(*kinds[random.below(3)]);
+  Json params = params_at(document, method, line, random.below(60));
+  asked.ids.push_back(session.request(method, params));
+  if (asked.on_the_way.size() >= (tests::is_sanitized ? 1 : 3) || !of_text.contains(method)) { return; }
+  asked.on_the_way.push_back({asked.ids.back(), method, std::move(params), {{document.uri, document.text()}}});
+  for (const Document& other : documents) {
+    if (&other != &document) { asked.on_the_way.back().texts.emplace_back(other.uri, other.text()); }
   }
-  // Every request is answered, with a result or with an error code of the protocol.
+}
+
+// An edit, a cancellation, a malformed message, a document opened again, or a request.
+void act(Session& session, std::vector<Document>& documents, Requests& asked, Random& random) {
+  Document& document = documents[random.below(documents.size())];
+  switch (random.below(8)) {
+    case 0:
+    case 1:
+    case 2: {
+      Json changes = Json::array();
+      for (size_t i = 0; i <= random.below(2); ++i) { changes.push_back(random_change(document, random)); }
+      session.notify("textDocument/didChange", {{"textDocument", {{"uri", document.uri}, {"version", ++document.version}}}, {"contentChanges", changes}});
+      break;
+    }
+    case 3:
+      if (!asked.ids.empty()) { session.notify("$/cancelRequest", {{"id", random.one_of(asked.ids)}}); }
+      break;
+    case 4: {
+      static const std::vector<std::string> malformed = {R"({"method":"textDocument/didChange","params":{"textDocument":{"uri":"file:///nowhere.tir"}}})", R"({"jsonrpc":"2.0","method":7})", "{", R"([])",
+                                                         R"({"jsonrpc":"2.0","method":"textDocument/didOpen","params":[]})", R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{}})"};
+      session.send_bytes(framed(random.one_of(malformed)));
+      break;
+    }
+    case 5:
+      if (random.below(3) == 0) {
+        session.notify("textDocument/didClose", {{"textDocument", {{"uri", document.uri}}}});
+        document.version = 1;
+        session.open(document.uri, document.text());
+        break;
+      }
+      [[fallthrough]];
+    default: ask_at_random(session, document, documents, asked, random);
+  }
+}
+
+// Every request is answered once, with a result or with an error code of the protocol, and no worker died.
+void check_answers(Session& session, const std::vector<int>& asked) {
   for (int id : asked) {
     Json answer = session.answer(id);
     INFO("request " << id << ": " << answer.dump());
@@ -190,7 +193,10 @@ void play(uint64_t seed) {
     INFO(message.dump());
     CHECK((message.value("method", "") != "window/logMessage" || message["params"]["message"].get<std::string>().find("worker") == std::string::npos));
   }
-  for (const OnTheWay& one : on_the_way) { compare(session, one); }
+}
+
+// The answers of a fresh server with the final texts are the same.
+void compare_with_fresh(Session& session, const std::vector<Document>& documents, uint64_t seed) {
   Session fresh({tests::loopsmith_program(), "lsp"}, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
   fresh.initialize();
   for (const Document& document : documents) { fresh.open(document.uri, document.text()); }
@@ -210,6 +216,23 @@ void play(uint64_t seed) {
     }
   }
   CHECK(fresh.goodbye() == 0);
+}
+
+void play(uint64_t seed) {
+  INFO("seed " << seed);
+  Random random{seed};
+  const char* records = std::getenv("LOOPSMITH_RECORD");
+  std::vector<std::string> argv = {tests::loopsmith_program(), "lsp"};
+  if (records != nullptr) { argv.insert(argv.end(), {"--record", fmt::format("{}/{}.jsonl", records, seed)}); }
+  Session session(argv, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
+  session.initialize();
+  std::vector<Document> documents = starting_documents(random);
+  for (const Document& document : documents) { session.open(document.uri, document.text()); }
+  Requests asked;
+  for (int step = 0; step < 60; ++step) { act(session, documents, asked, random); }
+  check_answers(session, asked.ids);
+  for (const OnTheWay& one : asked.on_the_way) { compare(session, one); }
+  compare_with_fresh(session, documents, seed);
   CHECK(session.goodbye() == 0);
 }
 
