@@ -48,7 +48,7 @@ class ScratchFolder {
   std::string path_;
 };
 
-/// The trace with the first factor of each split left to the extent of its loop: the factors of a constant size say nothing about other sizes.
+/// The trace with the first factor of each split left to the extent of its loop: the factors found for a constant size do not apply to other sizes.
 auto for_any_extent(const std::string& trace) -> std::string {
   json read = json::parse(trace, nullptr, false);
   if (!read.is_array() || read.empty() || !read[0].is_array()) { return trace; }

@@ -198,7 +198,7 @@ const elsewhere = new Set(['textDocument/documentLink', 'workspace/executeComman
 const excepted = all < 0 ? elsewhere : new Set(process.argv[all + 1].split(','));
 for (const row of recordings.length > 0 && all < 0 ? [] : readFileSync(join(root, 'lsp/protocol/methods.def'), 'utf8').matchAll(/^METHOD\(\w+, "([^"]+)", Request/gm)) {
   if (!answered.has(row[1]) && !excepted.has(row[1])) { failures.push(`methods.def: no ${all < 0 ? 'transcript' : 'recording'} has an answer to \`${row[1]}\``); }
-  if (all >= 0 && answered.has(row[1]) && excepted.has(row[1])) { failures.push(`methods.def: a recording has an answer to \`${row[1]}\`, which is said to be of no use`); }
+  if (all >= 0 && answered.has(row[1]) && excepted.has(row[1])) { failures.push(`methods.def: a recording has an answer to \`${row[1]}\`, which the table lists as unused`); }
 }
 
 for (const of of recordings.length > 0 ? [] : Object.keys(pieces)) {
