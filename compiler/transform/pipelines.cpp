@@ -58,54 +58,54 @@ namespace loopsmith::transform {
 namespace {
 
 constexpr std::array llvm_stages{
-    Stage{"plain_calls", plain_calls, "constants by name, lists of values"},
-    Stage{"inline_calls", inline_calls, "functions of the module in place of their calls"},
+    Stage{"plain_calls", plain_calls, "rewrites constants by name and lists of values in plain TIR"},
+    Stage{"inline_calls", inline_calls, "puts functions of the module in the place of their calls"},
     // Before allocations move or shrink: a block and a thread have copies of their memory.
-    Stage{"launches_as_loops", launches_as_loops, "launches of threads as loops, their memory where blocks and threads have it"},
-    Stage{"lower_reductions", lower_reductions, "reductions in expressions as loops"},
-    Stage{"separate_init", separate_init, "inits of reductions in front of their loops, where nothing else is there"},
-    Stage{"lower_init_block", lower_init_block, "the other inits as conditions in their blocks"},
+    Stage{"launches_as_loops", launches_as_loops, "makes loops of launches of threads, with their memory where blocks and threads have it"},
+    Stage{"lower_reductions", lower_reductions, "makes loops of reductions in expressions"},
+    Stage{"separate_init", separate_init, "moves inits of reductions in front of their loops, where nothing else is there"},
+    Stage{"lower_init_block", lower_init_block, "makes conditions of the other inits, in their blocks"},
     // Uses the kinds of iter vars, which the next stage removes.
-    Stage{"plan_buffer_location", plan_buffer_location, "allocations move inwards, to the loops around all accesses"},
-    Stage{"convert_blocks_to_opaque", convert_blocks_to_opaque, "iter vars of blocks by their bindings"},
+    Stage{"plan_buffer_location", plan_buffer_location, "moves allocations inwards, to the loops around all accesses"},
+    Stage{"convert_blocks_to_opaque", convert_blocks_to_opaque, "replaces the iter vars of blocks by their bindings"},
     // Iter vars are replaced by loops, which makes ranges precise; views still have their regions.
-    Stage{"compact_buffer_allocation", compact_buffer_allocation, "allocations shrink to the accessed regions"},
-    Stage{"lower_match_buffer", lower_match_buffer, "views by the buffers they look into"},
+    Stage{"compact_buffer_allocation", compact_buffer_allocation, "shrinks allocations to the accessed regions"},
+    Stage{"lower_match_buffer", lower_match_buffer, "replaces views by the buffers that they are views of"},
     // Buffers have the size of an iteration, and still belong to blocks.
-    Stage{"inject_software_pipeline", inject_software_pipeline, "loops whose statements work on different iterations at a time"},
-    Stage{"lower_opaque_block", lower_opaque_block, "blocks as plain statements"},
+    Stage{"inject_software_pipeline", inject_software_pipeline, "lets the statements of a loop work on different iterations at the same time"},
+    Stage{"lower_opaque_block", lower_opaque_block, "replaces blocks by their statements"},
     // Memory of plain statements, which plan_buffer_location leaves outside of loops.
-    Stage{"private_scratch", private_scratch, "scratch memory moves into the loops whose iterations run at the same time"},
-    Stage{"plain_accesses", plain_accesses, "textures and masked accesses as those of buffers, lanes that a mask leaves out"},
+    Stage{"private_scratch", private_scratch, "moves scratch memory into the loops whose iterations run at the same time"},
+    Stage{"plain_accesses", plain_accesses, "replaces accesses of textures and masked accesses by those of buffers"},
     // Accesses still have an index for every dimension.
-    Stage{"check_bounds", check_bounds, "a test before every access, where that is asked for"},
+    Stage{"check_bounds", check_bounds, "adds a test before every access, on request"},
     // Before indices become one sum, which hides the ranges of dimensions.
-    Stage{"simplify", simplify, "index arithmetic, conditions that always hold"},
-    Stage{"flatten_buffer", flatten_buffer, "one index for every access"},
-    Stage{"inject_double_buffer", inject_double_buffer, "what an iteration consumes is produced an iteration earlier, where that is asked for"},
-    Stage{"lower_cross_thread_reduction", lower_cross_thread_reduction, "values that threads exchange through memory and barriers"},
+    Stage{"simplify", simplify, "simplifies index arithmetic, and removes conditions that always hold"},
+    Stage{"flatten_buffer", flatten_buffer, "gives every access a single index"},
+    Stage{"inject_double_buffer", inject_double_buffer, "loads the data of an iteration one iteration earlier, on request"},
+    Stage{"lower_cross_thread_reduction", lower_cross_thread_reduction, "lets threads exchange the values of a reduction through memory and barriers"},
     // Accesses have a single index, so thread-local values become arrays with an element per thread.
-    Stage{"lower_thread_binding", lower_thread_binding, "threads of a block as loops, split at barriers"},
-    Stage{"simplify_indices", simplify, "the same for flat indices"},
-    Stage{"narrow_types", narrow_types, "loops and indices of 64 bits that fit 32"},
+    Stage{"lower_thread_binding", lower_thread_binding, "makes loops of the threads of a block, split at barriers"},
+    Stage{"simplify_indices", simplify, "simplifies flat indices"},
+    Stage{"narrow_types", narrow_types, "makes loops and indices of 64 bits int32, if they fit"},
     // Before conditions become masks, which would keep tiles out of registers.
-    Stage{"loop_partition", loop_partition, "loops in parts, where a condition begins or ceases to hold"},
-    Stage{"hoist_conditions", hoist_conditions, "conditions in front of loops that do not change them"},
-    Stage{"unswitch_predicates", unswitch_predicates, "one test for a whole tile in place of one per element"},
-    Stage{"vectorize_loop", vectorize_loop, "vectorized loops as vector code"},
+    Stage{"loop_partition", loop_partition, "splits loops at the iterations where a condition begins or ceases to hold"},
+    Stage{"hoist_conditions", hoist_conditions, "moves conditions in front of loops that do not change them"},
+    Stage{"unswitch_predicates", unswitch_predicates, "makes one test for a whole tile of the tests of its elements"},
+    Stage{"vectorize_loop", vectorize_loop, "makes vector code of vectorized loops"},
     // After vectorising, so that vector statements are repeated, not scalar ones.
-    Stage{"unroll_loop", unroll_loop, "unrolled loops written out"},
-    Stage{"simplify_again", simplify, "the same for what unrolling made"},
-    Stage{"remove_no_op", remove_no_op, "statements without effect"},
+    Stage{"unroll_loop", unroll_loop, "writes unrolled loops out"},
+    Stage{"simplify_again", simplify, "simplifies unrolled statements"},
+    Stage{"remove_no_op", remove_no_op, "removes statements without effect"},
     // Every buffer still has its own memory.
-    Stage{"blend_masked_stores", blend_masked_stores, "masked stores into own memory as choices between vectors"},
+    Stage{"blend_masked_stores", blend_masked_stores, "replaces masked stores by a choice between old and new elements, in memory of a single thread"},
     // Lifetimes of buffers are still those of the program; the next stage moves allocations outwards.
-    Stage{"reuse_storage", reuse_storage, "buffers that are not alive at the same time share memory"},
+    Stage{"reuse_storage", reuse_storage, "gives one memory to buffers that are not alive at the same time"},
     // No later stage changes sizes.
-    Stage{"plan_storage", plan_storage, "stack or workspace for every allocation"},
-    Stage{"common_subexpressions", common_subexpressions, "values that occur several times get a name, where that is asked for"},
+    Stage{"plan_storage", plan_storage, "chooses the stack or a workspace for every allocation"},
+    Stage{"common_subexpressions", common_subexpressions, "names values that occur several times, on request"},
     // Last: no later stage adds loops.
-    Stage{"instrument_loops", instrument_loops, "calls of the profiler around loops, where that is asked for"},
+    Stage{"instrument_loops", instrument_loops, "adds calls of the profiler around loops, on request"},
 };
 
 auto names(std::span<const Stage> stages) -> std::string {
@@ -124,21 +124,17 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
       // A GPU has real threads. No later stage may move a barrier into a branch that depends on a thread, or let memory of the block
       // be reused before all threads have finished with it.
       if (name == "loop_partition" || name == "hoist_conditions" || name == "unswitch_predicates" || name == "reuse_storage") { continue; }
-      if (name == "lower_cross_thread_reduction" && has_warps) {
-        out.push_back({stage.name, lower_cross_thread_reduction_with_warps, "reductions that threads make through memory and barriers"});
-        continue;
-      }
-      if (name == "plan_buffer_location") { out.push_back({"join_thread_loops", join_thread_loops, "accesses to operands of matrix units in one loop over the warps"}); }
+      if (name == "plan_buffer_location") { out.push_back({"join_thread_loops", join_thread_loops, "joins accesses to operands of matrix units in one loop over the warps"}); }
       if (name == "lower_thread_binding") {
-        if (has_warps) { out.push_back({"reduce_in_warps", reduce_in_warps, "reductions over the threads of warps by exchanges of registers"}); }
-        out.push_back({"reduce_across_threads", reduce_across_threads, "reductions over threads in parts, which a tree combines"});
+        if (has_warps) { out.push_back({"reduce_in_warps", reduce_in_warps, "reduces over the threads of warps by exchanges of registers"}); }
+        out.push_back({"reduce_across_threads", reduce_across_threads, "reduces over other threads in parts, which a tree combines"});
         // Barriers are inserted behind it, so that they stand once for all virtual threads.
-        out.push_back({"inject_virtual_thread", inject_virtual_thread, "virtual threads as register code, their statements beside one another"});
+        out.push_back({"inject_virtual_thread", inject_virtual_thread, "repeats statements for each virtual thread, with registers of its own"});
         // Barriers then know that buffers share memory.
-        out.push_back({"plan_shared_memory", plan_shared_memory, "shared buffers that are not alive at the same time share memory"});
-        out.push_back({"bind_threads", bind_threads, "one index per dimension of threads, barriers"});
+        out.push_back({"plan_shared_memory", plan_shared_memory, "gives one memory to shared buffers that are not alive at the same time"});
+        out.push_back({"bind_threads", bind_threads, "makes one index for each dimension of threads, and adds barriers"});
         // Vectorized loops are still loops, which move several elements at once.
-        if (has_warps) { out.push_back({"inject_async_copy", inject_async_copy, "copies to shared memory that a thread starts and waits for later"}); }
+        if (has_warps) { out.push_back({"inject_async_copy", inject_async_copy, "makes copies to shared memory asynchronous: a thread starts them and waits later"}); }
         continue;
       }
       out.push_back(stage);
@@ -147,7 +143,7 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
   };
   static const auto source_stages = [](bool has_warps) {
     std::vector<Stage> out = gpu_stages(has_warps);
-    out.push_back({"split_host_device", split_host_device, "kernels as functions, launched by the function that held them"});
+    out.push_back({"split_host_device", split_host_device, "makes functions of kernels, which the host function launches"});
     return out;
   };
   static const std::vector<Stage> rocm_stages = gpu_stages(false);
