@@ -124,6 +124,10 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
       // A GPU has real threads. No later stage may move a barrier into a branch that depends on a thread, or let memory of the block
       // be reused before all threads have finished with it.
       if (name == "loop_partition" || name == "hoist_conditions" || name == "unswitch_predicates" || name == "reuse_storage") { continue; }
+      if (name == "lower_cross_thread_reduction" && has_warps) {
+        out.push_back({stage.name, lower_cross_thread_reduction_with_warps, "lets threads exchange the values of a reduction through memory and barriers"});
+        continue;
+      }
       if (name == "plan_buffer_location") { out.push_back({"join_thread_loops", join_thread_loops, "joins accesses to operands of matrix units in one loop over the warps"}); }
       if (name == "lower_thread_binding") {
         if (has_warps) { out.push_back({"reduce_in_warps", reduce_in_warps, "reduces over the threads of warps by exchanges of registers"}); }
