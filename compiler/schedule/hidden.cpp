@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <string_view>
 
 #include "ir/visitor.h"
 #include "schedule/counted_races.h"
@@ -12,20 +11,6 @@
 
 namespace loopsmith::schedule {
 namespace {
-
-// Primitives that move or remove computation (compute_at has its own check), that make one block of several, or that redirect
-// accesses of a buffer.
-constexpr std::string_view around[] = {"merge", "compute_inline", "reverse_compute_inline", "decompose_reduction", "rfactor", "fuse_reduction_epilogue", "pad_einsum", "pad_reduction", "decompose_padding",
-                                        "rolling_buffer"};
-constexpr std::string_view below[] = {"merge", "read_at", "write_at", "decompose_reduction", "rfactor", "blockize", "tensorize"};
-constexpr std::string_view reordering[] = {"reorder", "parallel", "vectorize", "bind"};
-constexpr std::string_view redirecting[] = {"cache_read", "cache_write", "cache_inplace", "cache_index", "reindex_cache_read", "reindex_cache_write", "read_at",
-                                            "write_at", "transform_layout"};
-// Primitives that change only the loops around the block, and no buffer that the block shares with others.
-constexpr std::string_view in_place[] = {"decompose_reduction", "rfactor", "pad_einsum", "pad_reduction", "decompose_padding"};
-// Primitives that rely on the declared accesses of a block.
-constexpr std::string_view trusting[] = {"pad_einsum", "decompose_padding", "rolling_buffer"};
-auto is_one_of(const auto& names, std::string_view name) -> bool { return std::find(std::begin(names), std::end(names), name) != std::end(names); }
 
 auto declares_nothing(const Place& block) -> bool { return block.block()->reads.empty() && block.block()->writes.empty(); }
 
@@ -94,7 +79,7 @@ namespace {
 
 auto refuse(const Context& cx, const Place& block, const BufferNode* buffer) -> Diagnostic {
   return note_block(cx.error(Code::HiddenAccesses).arg("block", block.name().view()).arg("buffer", buffer->name.view()), block)
-      .remedy("apply it before `loop_partition`");
+      .remedy("apply it before `loop_partition` makes the block, or declare the accesses in its `T.reads` and `T.writes`");
 }
 auto any_of(const FuncState& func, const Place& block) -> const BufferNode* {
   Accesses all = hidden_in(func, block);
@@ -154,12 +139,12 @@ void add_known(const FuncState& func, const Place& block, Accesses& out) {
 }  // namespace
 
 auto require_nothing_hidden(const Context& cx, const PlaceArg& at) -> Status {
-  std::string_view name = cx.primitive.name;
-  bool moves = is_one_of(around, name), gathers = is_one_of(below, name), reorders = is_one_of(reordering, name);
+  const Hidden claims = cx.primitive.effects.hidden;
+  const bool moves = has(claims, Hidden::MovesBlock), gathers = has(claims, Hidden::GathersBelow), reorders = has(claims, Hidden::ReordersIterations);
   if (!moves && !gathers && !reorders) { return ok(); }
   const FuncState& func = *at.func;
   if (at->is_block() && hides_accesses(func, *at)) { return refuse(cx, *at, any_of(func, *at)); }
-  if (at->is_block() && is_one_of(trusting, name)) {
+  if (at->is_block() && has(claims, Hidden::TrustsRegions)) {
     if (const auto& hidden = func.hidden_reads(*at); !hidden.empty()) {
       return note_block(cx.error(Code::HiddenAccesses).arg("block", at->name().view()).arg("buffer", hidden.front()->name.view()), *at.place);
     }
@@ -182,14 +167,13 @@ auto require_nothing_hidden(const Context& cx, const PlaceArg& at) -> Status {
   if (at->is_block()) { add_known(func, *at, here); } else { for (const Place* block : func.child_blocks(*at)) { add_known(func, *block, here); } }
   const Place* scope = func.scope(*at);
   if (!scope) { return ok(); }
-  bool changes_buffers = name == "reverse_compute_inline" || name == "rolling_buffer" || name == "decompose_padding" || name == "pad_einsum";
-  bool stays = is_one_of(in_place, name);
+  const bool changes_buffer = has(claims, Hidden::ChangesBuffer), stays = has(claims, Hidden::StaysInLoops);
   const Place& strand = strand_of(func, *scope, *at);
   return require_siblings_apart(cx, func, *at, here, [&](const Place& sibling) {
     // A block that stays in its loops keeps its order with everything outside of them, and buffers between the two keep their form.
     bool is_elsewhere = &strand_of(func, *scope, sibling) != &strand;
     if (stays && is_elsewhere) { return Conflict::None; }
-    return changes_buffers ? Conflict::OfOwn : Conflict::OfOrder;
+    return changes_buffer ? Conflict::OfOwn : Conflict::OfOrder;
   });
 }
 
@@ -219,14 +203,14 @@ auto require_no_hidden_writer(const Context& cx, const Place& block, const Buffe
 }
 
 auto require_buffer_not_hidden(const Context& cx, const Place& block, const Buffer& buffer, bool is_write) -> Status {
-  auto found = is_one_of(redirecting, cx.primitive.name) ? cx.state.find(block.id) : State::Found{};
+  const Hidden claims = cx.primitive.effects.hidden;
+  auto found = has(claims, Hidden::RedirectsAccesses) ? cx.state.find(block.id) : State::Found{};
   if (!found) { return ok(); }
   Accesses here;
   (is_write ? here.writes : here.reads).push_back(buffer.get());
   return require_siblings_apart(cx, *found.func, block, here, [&](const Place& sibling) {
-    // cache_write copies in front of the first sibling that reads the buffer.
-    if (cx.primitive.name == "cache_write" && is_write && sibling.index > block.index) { return Conflict::OfWriters; }
-    return cx.primitive.name == "transform_layout" ? Conflict::OfAny : Conflict::OfOrder;
+    if (has(claims, Hidden::CopiesBeforeReaders) && is_write && sibling.index > block.index) { return Conflict::OfWriters; }
+    return has(claims, Hidden::ChangesParameter) ? Conflict::OfAny : Conflict::OfOrder;
   });
 }
 

@@ -12,7 +12,7 @@
 //         for loops and blocks (`Rewrite`), and the outputs. New nodes take the origin
 //         `cx.made_from(origin of the node they stand for)`. Loops and blocks that stay keep their id.
 //  2. Define its row at the end of the file, parameters in the order of the Python call:
-//       const Primitive fuse = primitive<Fuse>("fuse", "Fuse", "joins directly nested loops into one")
+//       const Primitive fuse = primitive<Fuse>("fuse", "Fuse", "joins directly nested loops into one", {Order::Kept, Hidden::Harmless})
 //           .inputs("loops", &Fuse::Args::loops).from(candidates::nested_loops)   // variadic: sch.fuse(i, j), JSON inputs spliced
 //           .attr("preserve_unit_iters", &Fuse::Args::preserve_unit_iters, true)
 //           .loop("fused")
@@ -150,10 +150,49 @@ struct Param {
 
 enum class OutputKind : uint8_t { None, Block, Loop, Expr, Blocks, Loops, Exprs };
 
+/// The effect of a call on the order of statements, for `require_nothing_between`: statements outside of blocks have no dependences that
+/// check() could ask for.
+enum class Order : uint8_t {
+  Untouched,                                // no statement moves: look-ups, annotations, scopes of buffers
+  Kept,                                     // the statements of each loop keep their order, or check() compares the plain ones itself
+  LoopsReshaped,                            // the loops around a block change, so they must contain blocks only
+  Merged,                                   // the blocks below one loop move below another
+  Changed,                                  // any other change
+};
+
+/// The accesses in hiding blocks (hidden.h) that a call must not meet. A set, joined by `|`. Dependences come from declared accesses, so check()
+/// does not see these.
+enum class Hidden : uint16_t {
+  Harmless = 0,                             // accesses keep their order, or check() calls the functions of hidden.h itself
+  MovesBlock = 1,                           // a block moves, vanishes or becomes several: its order with its siblings
+  GathersBelow = 2,                         // everything below a loop becomes one block, or moves
+  ReordersIterations = 4,                   // iterations of a loop, or instances of a block, run in another order or at the same time
+  RedirectsAccesses = 8,                    // accesses of one buffer go to another one, or take another form
+  // With MovesBlock:
+  StaysInLoops = 16,                        // only the loops around the block change, and no buffer that it shares with others
+  TrustsRegions = 32,                       // relies on the accesses that the block declares
+  ChangesBuffer = 64,                       // a buffer of the scope vanishes or changes its form
+  // With RedirectsAccesses:
+  ChangesParameter = 128,                   // a parameter may change its form
+  CopiesBeforeReaders = 256,                // the copy of a written buffer runs before the first sibling that reads the buffer
+};
+[[nodiscard]] constexpr auto operator|(Hidden a, Hidden b) -> Hidden { return static_cast<Hidden>(static_cast<uint16_t>(a) | static_cast<uint16_t>(b)); }
+[[nodiscard]] constexpr auto has(Hidden set, Hidden one) -> bool { return (static_cast<uint16_t>(set) & static_cast<uint16_t>(one)) != 0; }
+
+/// The claims of a row that decide which programs refuse it. A row without them does not compile.
+struct Effects {
+  Order order;
+  Hidden hidden;
+  constexpr Effects(Order order, Hidden hidden) : order(order), hidden(hidden) {}
+};
+/// For primitives that look up or sample.
+inline constexpr Effects no_effects{Order::Untouched, Hidden::Harmless};
+
 struct Primitive {
   std::string_view name;                    // "compute_at"
   std::string_view kind;                    // "ComputeAt", in traces
   std::string_view help;                    // one sentence, lower case, no full stop
+  Effects effects = no_effects;
   std::vector<Param> params;                // in the order of the Python call
   OutputKind output = OutputKind::None;
   std::string_view output_name;
@@ -235,7 +274,12 @@ template <class P>
 class RowBuilder {
  public:
   using Args = typename P::Args;
-  RowBuilder(std::string_view name, std::string_view kind, std::string_view help) { row_.name = name; row_.kind = kind; row_.help = help; }
+  RowBuilder(std::string_view name, std::string_view kind, std::string_view help, Effects effects) {
+    row_.name = name;
+    row_.kind = kind;
+    row_.help = help;
+    row_.effects = effects;
+  }
 
   /// A parameter among the inputs of a trace: it may be a variable.
   template <class T>
@@ -336,6 +380,8 @@ class RowBuilder {
 };
 
 template <class P>
-[[nodiscard]] auto primitive(std::string_view name, std::string_view kind, std::string_view help) -> RowBuilder<P> { return {name, kind, help}; }
+[[nodiscard]] auto primitive(std::string_view name, std::string_view kind, std::string_view help, Effects effects) -> RowBuilder<P> {
+  return {name, kind, help, effects};
+}
 
 }  // namespace loopsmith::schedule

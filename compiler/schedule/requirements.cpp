@@ -2,7 +2,6 @@
 #include "schedule/requirements.h"
 
 #include <algorithm>
-#include <string_view>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -25,12 +24,6 @@
 namespace loopsmith::schedule {
 
 namespace {
-
-// Primitives that move no statement; those that keep the order of the statements in a loop; and those that change the loops around a block.
-constexpr std::string_view moves_nothing[] = {"annotate", "unannotate", "set_scope", "storage_align"};
-constexpr std::string_view keeps_order[] = {"add_unit_loop", "fuse", "split", "unroll", "compute_at", "reverse_compute_at"};
-constexpr std::string_view reshapes_loops[] = {"pad_einsum", "transform_block_layout", "transform_layout", "rolling_buffer", "decompose_padding", "blockize", "tensorize"};
-auto is_one_of(const auto& names, std::string_view name) -> bool { return std::find(std::begin(names), std::end(names), name) != std::end(names); }
 
 // A buffer that both the block and a plain statement of the scope touch, one of them writing it.
 struct Shared { const BufferNode* buffer = nullptr; bool is_written = false; };
@@ -96,28 +89,30 @@ auto require_one_buffer(const Context& cx, const FuncState& func, const Place& b
 }  // namespace
 
 auto require_nothing_between(const Context& cx, const PlaceArg& at) -> Status {
-  std::string_view name = cx.primitive.name;
+  const Order order = cx.primitive.effects.order;
   const OutsideBlocks& outside = at.func->outside_blocks();
-  if (outside.empty() || cx.primitive.is_pure) { return ok(); }
+  if (outside.empty()) { return ok(); }
+  // A scope belongs to one of the two buffers only.
+  const bool is_scope = cx.primitive.name == "set_scope";
   if (at->is_block()) {
-    if (!is_one_of(moves_nothing, name) || name == "set_scope") { LOOPSMITH_CHECK(require_one_buffer(cx, *at.func, *at, name == "set_scope")); }
-  } else if (!is_one_of(moves_nothing, name) && !is_one_of(keeps_order, name)) {
+    if (order != Order::Untouched || is_scope) { LOOPSMITH_CHECK(require_one_buffer(cx, *at.func, *at, is_scope)); }
+  } else if (order != Order::Untouched && order != Order::Kept) {
     for (const Place* block : at.func->child_blocks(*at)) { LOOPSMITH_CHECK(require_one_buffer(cx, *at.func, *block, false)); }
   }
-  if (is_one_of(moves_nothing, name)) { return ok(); }
+  if (order == Order::Untouched) { return ok(); }
   if (auto skipped = outside.skipped.find(at->id); skipped != outside.skipped.end() && !FAULT(jump_ignored)) {
     Diagnostic d = cx.error(Code::ControlFlow).arg("name", at->name().view()).arg("reason", skipped->second);
     return (at->is_block() ? note_block(std::move(d), *at) : note_loop(std::move(d), *at)).note(outside.jump_at.at(at->id), "it stands here");
   }
   if (at->is_block()) {
-    if (is_one_of(reshapes_loops, name)) {
+    if (order == Order::LoopsReshaped) {
       for (const Place* loop : at.func->loops(*at)) { LOOPSMITH_CHECK(require_blocks_only(cx, PlaceArg{at.func, loop})); }
     }
     return require_no_conflict(cx, *at.func, *at);
   }
-  if (!is_one_of(keeps_order, name)) { LOOPSMITH_CHECK(require_blocks_only(cx, at)); }
+  if (order != Order::Kept) { LOOPSMITH_CHECK(require_blocks_only(cx, at)); }
   // The blocks of the later loop move to the first one.
-  if (name == "merge") {
+  if (order == Order::Merged) {
     for (const Place* block : at.func->child_blocks(*at)) { LOOPSMITH_CHECK(require_no_conflict(cx, *at.func, *block)); }
   }
   return ok();

@@ -176,13 +176,15 @@ auto hidden_indices(const Choice& c) -> std::vector<Value> {
 
 }  // namespace
 
-const Primitive annotate_buffer_access = primitive<AnnotateBufferAccess>("annotate_buffer_access", "AnnotateBufferAccess", "declares the elements of a buffer that a block accesses")
+const Primitive annotate_buffer_access = primitive<AnnotateBufferAccess>("annotate_buffer_access", "AnnotateBufferAccess", "declares the elements of a buffer that a block accesses",
+    {Order::Changed, Hidden::Harmless})
     .input("block", &AnnotateBufferAccess::Args::block)
     .input("buffer_index", &AnnotateBufferAccess::Args::buffer_index).from(candidates::read_indices)
     .input("buf_type", &AnnotateBufferAccess::Args::buf_type).from([](const Choice&) { return std::vector<Value>{"read", "write"}; })
     .input("gen_new_ranges", &AnnotateBufferAccess::Args::gen_new_ranges).maps(MapOf::Ranges).from(candidates::ranges)
     .example(examples::two_stages, "sch.annotate_buffer_access(\"B\", 0, \"read\", lambda vi: [(vi, vi + 4)])");
-const Primitive unsafe_hide_buffer_access = primitive<UnsafeHideBufferAccess>("unsafe_hide_buffer_access", "UnsafeHideBufferAccess", "removes buffers from the accesses that a block declares")
+const Primitive unsafe_hide_buffer_access = primitive<UnsafeHideBufferAccess>("unsafe_hide_buffer_access", "UnsafeHideBufferAccess", "removes buffers from the accesses that a block declares",
+    {Order::Changed, Hidden::Harmless})
     .input("block", &UnsafeHideBufferAccess::Args::block)
     .input("buf_type", &UnsafeHideBufferAccess::Args::buf_type).from([](const Choice&) { return std::vector<Value>{"read", "write"}; })
     .input("buf_index_array", &UnsafeHideBufferAccess::Args::buf_index_array).from(hidden_indices)

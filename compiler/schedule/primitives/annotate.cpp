@@ -103,16 +103,16 @@ struct EnterPostproc {
 
 }  // namespace
 
-const Primitive annotate = primitive<Annotate>("annotate", "Annotate", "attaches a value to a block or loop")
+const Primitive annotate = primitive<Annotate>("annotate", "Annotate", "attaches a value to a block or loop", {Order::Untouched, Hidden::Harmless})
     .input("block_or_loop", &Annotate::Args::block_or_loop)
     .attr("ann_key", &Annotate::Args::ann_key).from([](const Choice&) { return std::vector<Value>{"pragma_auto_unroll_max_step"}; })
     .input("ann_val", &Annotate::Args::ann_val).from([](const Choice&) { return std::vector<Value>{16}; })
     .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.annotate(k, \"pragma_auto_unroll_max_step\", 16)");
-const Primitive unannotate = primitive<Unannotate>("unannotate", "Unannotate", "takes an annotation off a block or loop")
+const Primitive unannotate = primitive<Unannotate>("unannotate", "Unannotate", "takes an annotation off a block or loop", {Order::Untouched, Hidden::Harmless})
     .input("block_or_loop", &Unannotate::Args::block_or_loop)
     .attr("ann_key", &Unannotate::Args::ann_key).from(candidates::annotation_keys)
     .example(examples::annotated, "i, = sch.get_loops(\"B\")\nsch.unannotate(i, \"pragma_auto_unroll_max_step\")");
-const Primitive enter_postproc = primitive<EnterPostproc>("enter_postproc", "EnterPostproc", "marks where postprocessing begins").pure()
+const Primitive enter_postproc = primitive<EnterPostproc>("enter_postproc", "EnterPostproc", "marks where postprocessing begins", no_effects).pure()
     .example(examples::matmul, "sch.enter_postproc()");
 
 }  // namespace loopsmith::schedule::primitives

@@ -522,7 +522,8 @@ struct Blockize {
 
 }  // namespace
 
-const Primitive blockize = primitive<Blockize>("blockize", "Blockize", "makes a block of a loop and all below it, or of neighbouring blocks")
+const Primitive blockize = primitive<Blockize>("blockize", "Blockize", "makes a block of a loop and all below it, or of neighbouring blocks",
+    {Order::LoopsReshaped, Hidden::GathersBelow})
     .input("target", &Blockize::Args::target).of(ValueKind::BlockOrLoop).from(candidates::loops_and_pairs)
     .attr("preserve_unit_iters", &Blockize::Args::preserve_unit_iters, true)
     .block("block")

@@ -610,14 +610,16 @@ struct CacheInplace {
 
 }  // namespace
 
-const Primitive cache_inplace = primitive<CacheInplace>("cache_inplace", "CacheInplace", "lets a block that works in place work on a copy in another memory")
+const Primitive cache_inplace = primitive<CacheInplace>("cache_inplace", "CacheInplace", "lets a block that works in place work on a copy in another memory",
+    {Order::Changed, Hidden::RedirectsAccesses})
     .moves_work()
     .input("block", &CacheInplace::Args::block)
     .attr("read_buffer_index", &CacheInplace::Args::read_buffer_index).indexes("read").from(candidates::read_indices)
     .attr("storage_scope", &CacheInplace::Args::storage_scope).from(candidates::storage_scopes)
     .blocks("caches")
     .example(examples::in_place, "sch.cache_inplace(\"A\", 0, \"local\")");
-const Primitive cache_read = primitive<CacheRead>("cache_read", "CacheRead", "reads a buffer through a copy in another memory")
+const Primitive cache_read = primitive<CacheRead>("cache_read", "CacheRead", "reads a buffer through a copy in another memory",
+    {Order::Changed, Hidden::RedirectsAccesses})
     .moves_work()
     .input("block", &CacheRead::Args::block)
     .attr("read_buffer_index", &CacheRead::Args::read_buffer_index).indexes("read").from(candidates::read_indices)
@@ -625,7 +627,8 @@ const Primitive cache_read = primitive<CacheRead>("cache_read", "CacheRead", "re
     .input("consumer_blocks", &CacheRead::Args::consumer_blocks, Value(Value::List())).omit_empty()
     .block("cache")
     .example(examples::matmul, "sch.cache_read(\"C\", 0, \"local\")");
-const Primitive cache_write = primitive<CacheWrite>("cache_write", "CacheWrite", "writes a buffer through a copy in another memory")
+const Primitive cache_write = primitive<CacheWrite>("cache_write", "CacheWrite", "writes a buffer through a copy in another memory",
+    {Order::Changed, Hidden::RedirectsAccesses | Hidden::CopiesBeforeReaders})
     .moves_work()
     .input("block", &CacheWrite::Args::block)
     .attr("write_buffer_index", &CacheWrite::Args::write_buffer_index).indexes("write").from(candidates::write_indices)

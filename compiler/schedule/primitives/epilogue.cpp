@@ -668,7 +668,8 @@ struct FuseReductionEpilogue {
 
 }  // namespace
 
-const Primitive fuse_reduction_epilogue = primitive<FuseReductionEpilogue>("fuse_reduction_epilogue", "FuseReductionEpilogue", "moves an operation on the result of a reduction into its initial value")
+const Primitive fuse_reduction_epilogue = primitive<FuseReductionEpilogue>("fuse_reduction_epilogue", "FuseReductionEpilogue", "moves an operation on the result of a reduction into its initial value",
+    {Order::Changed, Hidden::MovesBlock})
     .moves_work()
     .input("reduction_block", &FuseReductionEpilogue::Args::reduction_block)
     .input("epilogue_block", &FuseReductionEpilogue::Args::epilogue_block).from(candidates::consumers_of_reduction)

@@ -299,7 +299,8 @@ struct CacheIndex {
 
 }  // namespace
 
-const Primitive cache_index = primitive<CacheIndex>("cache_index", "CacheIndex", "computes indices into buffers ahead of a block")
+const Primitive cache_index = primitive<CacheIndex>("cache_index", "CacheIndex", "computes indices into buffers ahead of a block",
+    {Order::Changed, Hidden::RedirectsAccesses})
     .moves_work()
     .input("block", &CacheIndex::Args::block)
     .attr("storage_scope", &CacheIndex::Args::storage_scope).from(candidates::storage_scopes)

@@ -727,11 +727,13 @@ auto plan_inline(const Context& cx, const BlockArg& block, bool reverse) -> Resu
 
 namespace primitives {
 
-const Primitive compute_inline = primitive<ComputeInline>("compute_inline", "ComputeInline", "computes the values of a block wherever they are read")
+const Primitive compute_inline = primitive<ComputeInline>("compute_inline", "ComputeInline", "computes the values of a block wherever they are read",
+    {Order::Changed, Hidden::MovesBlock})
     .moves_work()
     .input("block", &ComputeInline::Args::block)
     .example(examples::two_stages, "sch.compute_inline(\"B\")");
-const Primitive reverse_compute_inline = primitive<ReverseComputeInline>("reverse_compute_inline", "ReverseComputeInline", "merges a block into its producer")
+const Primitive reverse_compute_inline = primitive<ReverseComputeInline>("reverse_compute_inline", "ReverseComputeInline", "merges a block into its producer",
+    {Order::Changed, Hidden::MovesBlock | Hidden::ChangesBuffer})
     .moves_work()
     .input("block", &ReverseComputeInline::Args::block)
     .example(examples::two_stages, "sch.reverse_compute_inline(\"C\")");

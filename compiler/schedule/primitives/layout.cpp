@@ -808,7 +808,8 @@ struct SetAxisSeparator {
 
 }  // namespace
 
-const Primitive transform_layout = primitive<TransformLayout>("transform_layout", "TransformLayout", "lays the elements of a buffer out anew")
+const Primitive transform_layout = primitive<TransformLayout>("transform_layout", "TransformLayout", "lays the elements of a buffer out anew",
+    {Order::LoopsReshaped, Hidden::RedirectsAccesses | Hidden::ChangesParameter})
     .input("block", &TransformLayout::Args::block)
     .attr("buffer", &TransformLayout::Args::buffer).from(candidates::own_buffers)
     .input("index_map", &TransformLayout::Args::index_map).maps(MapOf::Buffer).from(candidates::layouts)
@@ -816,11 +817,13 @@ const Primitive transform_layout = primitive<TransformLayout>("transform_layout"
     .attr("assume_injective_transform", &TransformLayout::Args::assume_injective_transform, false)
     .separators_to(&set_axis_separator)
     .example(examples::two_stages, "sch.transform_layout(\"B\", (\"write\", 0), lambda i: (i // 8, i % 8))");
-const Primitive transform_block_layout = primitive<TransformBlockLayout>("transform_block_layout", "TransformBlockLayout", "counts the instances of a block by other iter vars")
+const Primitive transform_block_layout = primitive<TransformBlockLayout>("transform_block_layout", "TransformBlockLayout", "counts the instances of a block by other iter vars",
+    {Order::LoopsReshaped, Hidden::ReordersIterations})
     .input("block", &TransformBlockLayout::Args::block)
     .attr("index_map", &TransformBlockLayout::Args::index_map).from(candidates::iter_layouts)
     .example(examples::matmul_relu, "sch.transform_block_layout(\"D\", lambda i, j: (i * 32 + j,))");
-const Primitive set_axis_separator = primitive<SetAxisSeparator>("set_axis_separator", "SetAxisSeparator", "splits the dimensions of a buffer among several axes of memory")
+const Primitive set_axis_separator = primitive<SetAxisSeparator>("set_axis_separator", "SetAxisSeparator", "splits the dimensions of a buffer among several axes of memory",
+    {Order::Changed, Hidden::Harmless})
     .input("block", &SetAxisSeparator::Args::block)
     .attr("buffer", &SetAxisSeparator::Args::buffer).from(candidates::own_buffers)
     .attr("axis_separators", &SetAxisSeparator::Args::axis_separators).from([](const Choice&) { return std::vector<Value>{Value::List{}, Value::List{1}}; })

@@ -213,28 +213,29 @@ struct GetOutputBlocks {
 
 }  // namespace
 
-const Primitive get_block = primitive<GetBlock>("get_block", "GetBlock", "the block of a name")
+const Primitive get_block = primitive<GetBlock>("get_block", "GetBlock", "the block of a name", no_effects)
     .attr("name", &GetBlock::Args::name)
     .attr("func_name", &GetBlock::Args::func_name, Value())
     .block("block").pure()
     .example(examples::matmul, "c = sch.get_block(\"C\")");
-const Primitive get_loops = primitive<GetLoops>("get_loops", "GetLoops", "the loops around a block, from outside to inside")
+const Primitive get_loops = primitive<GetLoops>("get_loops", "GetLoops", "the loops around a block, from outside to inside", no_effects)
     .input("block", &GetLoops::Args::block)
     .loops("loops").pure()
     .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")");
-const Primitive get_child_blocks = primitive<GetChildBlocks>("get_child_blocks", "GetChildBlocks", "the blocks below a block or loop")
+const Primitive get_child_blocks = primitive<GetChildBlocks>("get_child_blocks", "GetChildBlocks", "the blocks below a block or loop", no_effects)
     .input("block_or_loop", &GetChildBlocks::Args::block_or_loop)
     .blocks("blocks").pure()
     .example(examples::matmul_relu, "blocks = sch.get_child_blocks(\"root\")");
-const Primitive get_producers = primitive<GetProducers>("get_producers", "GetProducers", "the blocks whose results a block reads")
+const Primitive get_producers = primitive<GetProducers>("get_producers", "GetProducers", "the blocks whose results a block reads", no_effects)
     .input("block", &GetProducers::Args::block)
     .blocks("blocks").pure()
     .example(examples::matmul_relu, "producers = sch.get_producers(\"D\")");
-const Primitive get_consumers = primitive<GetConsumers>("get_consumers", "GetConsumers", "the blocks that read the results of a block")
+const Primitive get_consumers = primitive<GetConsumers>("get_consumers", "GetConsumers", "the blocks that read the results of a block", no_effects)
     .input("block", &GetConsumers::Args::block)
     .blocks("blocks").pure()
     .example(examples::matmul_relu, "consumers = sch.get_consumers(\"C\")");
-const Primitive get_output_blocks = primitive<GetOutputBlocks>("get_output_blocks", "GetOutputBlocks", "the blocks of a scope that write its outputs")
+const Primitive get_output_blocks = primitive<GetOutputBlocks>("get_output_blocks", "GetOutputBlocks", "the blocks of a scope that write its outputs",
+    no_effects)
     .input("scope_block", &GetOutputBlocks::Args::scope_block)
     .blocks("blocks").pure()
     .example(examples::matmul_relu, "outputs = sch.get_output_blocks(\"root\")");

@@ -419,17 +419,19 @@ struct Unroll {
 
 }  // namespace
 
-const Primitive parallel = primitive<Parallel>("parallel", "Parallel", "runs the iterations of a loop on several cores")
+const Primitive parallel = primitive<Parallel>("parallel", "Parallel", "runs the iterations of a loop on several cores",
+    {Order::Changed, Hidden::ReordersIterations})
     .input("loop", &Parallel::Args::loop)
     .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.parallel(i)");
-const Primitive vectorize = primitive<Vectorize>("vectorize", "Vectorize", "runs the iterations of a loop as lanes of vectors")
+const Primitive vectorize = primitive<Vectorize>("vectorize", "Vectorize", "runs the iterations of a loop as lanes of vectors",
+    {Order::Changed, Hidden::ReordersIterations})
     .input("loop", &Vectorize::Args::loop)
     .example(examples::two_stages, "i0, i1 = sch.get_loops(\"C\")\nsch.vectorize(i1)");
-const Primitive bind = primitive<Bind>("bind", "Bind", "runs the iterations of a loop on the threads of an axis")
+const Primitive bind = primitive<Bind>("bind", "Bind", "runs the iterations of a loop on the threads of an axis", {Order::Changed, Hidden::ReordersIterations})
     .input("loop", &Bind::Args::loop)
     .attr("thread_axis", &Bind::Args::thread_axis).from(candidates::thread_axes)
     .example(examples::two_stages, "i0, i1 = sch.get_loops(\"C\")\nsch.bind(i0, \"blockIdx.x\")");
-const Primitive unroll = primitive<Unroll>("unroll", "Unroll", "writes the iterations of a loop out one after the other")
+const Primitive unroll = primitive<Unroll>("unroll", "Unroll", "writes the iterations of a loop out one after the other", {Order::Kept, Hidden::Harmless})
     .input("loop", &Unroll::Args::loop)
     .example(examples::two_stages, "i0, i1 = sch.get_loops(\"C\")\nsch.unroll(i1)");
 

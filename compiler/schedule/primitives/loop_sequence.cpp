@@ -597,14 +597,15 @@ def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
 
 }  // namespace
 
-const Primitive loop_partition = primitive<LoopPartition>("loop_partition", "LoopPartition", "makes a loop several, each over a part of its range")
+const Primitive loop_partition = primitive<LoopPartition>("loop_partition", "LoopPartition", "makes a loop several, each over a part of its range",
+    {Order::Changed, Hidden::Harmless})
     .moves_work()
     .input("loop", &LoopPartition::Args::loop)
     .spliced("factors", &LoopPartition::Args::factors).from(partitions)
     .attr("preserve_unit_iters", &LoopPartition::Args::preserve_unit_iters, true)
     .loops("loops")
     .example(examples::scale, "i, = sch.get_loops(\"B\")\nsch.loop_partition(i, factors=[24, None])");
-const Primitive merge = primitive<Merge>("merge", "Merge", "makes loops side by side one loop")
+const Primitive merge = primitive<Merge>("merge", "Merge", "makes loops side by side one loop", {Order::Merged, Hidden::MovesBlock | Hidden::GathersBelow})
     .moves_work()
     .inputs("loops", &Merge::Args::loops).from(loops_alike)
     .loop("merged")

@@ -669,22 +669,23 @@ struct AddUnitLoop {
 
 }  // namespace
 
-const Primitive split = primitive<Split>("split", "Split", "makes a loop a nest of loops")
+const Primitive split = primitive<Split>("split", "Split", "makes a loop a nest of loops", {Order::Kept, Hidden::Harmless})
     .input("loop", &Split::Args::loop)
     .spliced("factors", &Split::Args::factors).of(ValueKind::OptionalInt).from(candidates::factors)
     .attr("preserve_unit_iters", &Split::Args::preserve_unit_iters, true)
     .attr("disable_predication", &Split::Args::disable_predication, false)
     .loops("loops")
     .example(examples::scale, "i, = sch.get_loops(\"B\")\nsch.split(i, factors=[None, 8])");
-const Primitive fuse = primitive<Fuse>("fuse", "Fuse", "joins directly nested loops into one")
+const Primitive fuse = primitive<Fuse>("fuse", "Fuse", "joins directly nested loops into one", {Order::Kept, Hidden::Harmless})
     .inputs("loops", &Fuse::Args::loops).from(candidates::nested_loops)
     .attr("preserve_unit_iters", &Fuse::Args::preserve_unit_iters, true)
     .loop("fused")
     .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.fuse(i, j)");
-const Primitive reorder = primitive<Reorder>("reorder", "Reorder", "changes the order of nested loops")
+const Primitive reorder = primitive<Reorder>("reorder", "Reorder", "changes the order of nested loops", {Order::Changed, Hidden::ReordersIterations})
     .inputs("ordered_loops", &Reorder::Args::ordered_loops).from(candidates::loop_orders)
     .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.reorder(k, j)");
-const Primitive add_unit_loop = primitive<AddUnitLoop>("add_unit_loop", "AddUnitLoop", "puts a loop of one iteration around a loop or block")
+const Primitive add_unit_loop = primitive<AddUnitLoop>("add_unit_loop", "AddUnitLoop", "puts a loop of one iteration around a loop or block",
+    {Order::Kept, Hidden::Harmless})
     .input("block_or_loop", &AddUnitLoop::Args::block_or_loop)
     .loop("loop")
     .example(examples::scale, "sch.add_unit_loop(\"B\")");

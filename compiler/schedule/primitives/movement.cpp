@@ -470,7 +470,8 @@ auto blocks_below(const Choice& c) -> std::vector<Value> {
 
 }  // namespace
 
-const Primitive read_at = primitive<ReadAt>("read_at", "ReadAt", "reads a buffer below a loop through a copy of the tile that an iteration needs")
+const Primitive read_at = primitive<ReadAt>("read_at", "ReadAt", "reads a buffer below a loop through a copy of the tile that an iteration needs",
+    {Order::Changed, Hidden::GathersBelow | Hidden::RedirectsAccesses})
     .moves_work()
     .input("loop", &ReadAt::Args::loop)
     .input("block", &ReadAt::Args::block).from(blocks_below)
@@ -478,7 +479,8 @@ const Primitive read_at = primitive<ReadAt>("read_at", "ReadAt", "reads a buffer
     .attr("storage_scope", &ReadAt::Args::storage_scope).from(candidates::storage_scopes)
     .block("copy")
     .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.read_at(i, \"C\", 0, \"shared\")");
-const Primitive write_at = primitive<WriteAt>("write_at", "WriteAt", "writes a buffer below a loop through a copy, back at the end of an iteration")
+const Primitive write_at = primitive<WriteAt>("write_at", "WriteAt", "writes a buffer below a loop through a copy, back at the end of an iteration",
+    {Order::Changed, Hidden::GathersBelow | Hidden::RedirectsAccesses})
     .moves_work()
     .input("loop", &WriteAt::Args::loop)
     .input("block", &WriteAt::Args::block).from(blocks_below)

@@ -563,11 +563,13 @@ struct DecomposePadding {
 
 }  // namespace
 
-const Primitive pad_einsum = primitive<PadEinsum>("pad_einsum", "PadEinsum", "pads a sum of products to multiples of given extents")
+const Primitive pad_einsum = primitive<PadEinsum>("pad_einsum", "PadEinsum", "pads a sum of products to multiples of given extents",
+    {Order::LoopsReshaped, Hidden::MovesBlock | Hidden::StaysInLoops | Hidden::TrustsRegions | Hidden::ChangesBuffer})
     .input("block", &PadEinsum::Args::block)
     .attr("padding", &PadEinsum::Args::padding).from(candidates::paddings)
     .example(examples::matmul, "sch.pad_einsum(\"C\", [24, 1, 24])");
-const Primitive decompose_padding = primitive<DecomposePadding>("decompose_padding", "DecomposePadding", "takes a block that pads apart into one that fills and one that copies")
+const Primitive decompose_padding = primitive<DecomposePadding>("decompose_padding", "DecomposePadding", "takes a block that pads apart into one that fills and one that copies",
+    {Order::LoopsReshaped, Hidden::MovesBlock | Hidden::StaysInLoops | Hidden::TrustsRegions | Hidden::ChangesBuffer})
     .moves_work()
     .input("block", &DecomposePadding::Args::block)
     .input("loop", &DecomposePadding::Args::loop).from(candidates::loops_around)

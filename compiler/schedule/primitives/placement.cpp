@@ -332,18 +332,20 @@ struct SampleComputeLocation {
 
 }  // namespace
 
-const Primitive sample_compute_location = primitive<SampleComputeLocation>("sample_compute_location", "SampleComputeLocation", "decides where a block could be computed")
+const Primitive sample_compute_location = primitive<SampleComputeLocation>("sample_compute_location", "SampleComputeLocation", "decides where a block could be computed",
+    no_effects)
     .input("block", &SampleComputeLocation::Args::block)
     .loop("location").sampling()
     .example(examples::two_stages, "l = sch.sample_compute_location(\"B\", decision=0)");
-const Primitive compute_at = primitive<ComputeAt>("compute_at", "ComputeAt", "runs a block under a loop of its consumers")
+const Primitive compute_at = primitive<ComputeAt>("compute_at", "ComputeAt", "runs a block under a loop of its consumers", {Order::Kept, Hidden::Harmless})
     .moves_work()
     .input("block", &PlacementArgs::block)
     .input("loop", &PlacementArgs::loop).from(candidates::loops_of_consumers)
     .attr("preserve_unit_loops", &PlacementArgs::preserve_unit_loops, false)
     .attr("index", &PlacementArgs::index, -1)
     .example(examples::two_stages, "i0, i1 = sch.get_loops(\"C\")\nsch.compute_at(\"B\", i0)");
-const Primitive reverse_compute_at = primitive<ReverseComputeAt>("reverse_compute_at", "ReverseComputeAt", "runs a block under a loop of its producers")
+const Primitive reverse_compute_at = primitive<ReverseComputeAt>("reverse_compute_at", "ReverseComputeAt", "runs a block under a loop of its producers",
+    {Order::Kept, Hidden::Harmless})
     .moves_work()
     .input("block", &PlacementArgs::block)
     .input("loop", &PlacementArgs::loop).from(candidates::loops_of_producers)

@@ -295,24 +295,27 @@ struct ReorderBlockIterVar {
 
 }  // namespace
 
-const Primitive storage_align = primitive<StorageAlign>("storage_align", "StorageAlign", "asks for gaps between the rows of a buffer")
+const Primitive storage_align = primitive<StorageAlign>("storage_align", "StorageAlign", "asks for gaps between the rows of a buffer",
+    {Order::Untouched, Hidden::Harmless})
     .input("block", &StorageAlign::Args::block)
     .attr("buffer_index", &StorageAlign::Args::buffer_index).indexes("write").from(candidates::write_indices)
     .attr("axis", &StorageAlign::Args::axis).from(candidates::write_axes)
     .attr("factor", &StorageAlign::Args::factor).from([](const Choice&) { return std::vector<Value>{32}; })
     .attr("offset", &StorageAlign::Args::offset).from([](const Choice&) { return std::vector<Value>{0, 8}; })
     .example(examples::matmul_relu, "sch.storage_align(\"C\", 0, axis=0, factor=32, offset=8)");
-const Primitive set_scope = primitive<SetScope>("set_scope", "SetScope", "puts a buffer into another memory")
+const Primitive set_scope = primitive<SetScope>("set_scope", "SetScope", "puts a buffer into another memory", {Order::Untouched, Hidden::Harmless})
     .input("block", &SetScope::Args::block)
     .attr("buffer_index", &SetScope::Args::buffer_index).indexes("write").from(candidates::write_indices)
     .attr("storage_scope", &SetScope::Args::storage_scope).from(candidates::storage_scopes)
     .example(examples::matmul_relu, "sch.set_scope(\"C\", 0, \"shared\")");
-const Primitive unsafe_set_dtype = primitive<UnsafeSetDType>("unsafe_set_dtype", "UnsafeSetDType", "stores a buffer's elements in another type")
+const Primitive unsafe_set_dtype = primitive<UnsafeSetDType>("unsafe_set_dtype", "UnsafeSetDType", "stores a buffer's elements in another type",
+    {Order::Changed, Hidden::Harmless})
     .input("block", &UnsafeSetDType::Args::block)
     .attr("buffer_index", &UnsafeSetDType::Args::buffer_index).indexes("write").from(candidates::write_indices)
     .attr("dtype", &UnsafeSetDType::Args::dtype).from([](const Choice&) { return std::vector<Value>{"float16", "float64"}; })
     .example(examples::matmul_relu, "sch.unsafe_set_dtype(\"C\", 0, \"float64\")");
-const Primitive reorder_block_iter_var = primitive<ReorderBlockIterVar>("reorder_block_iter_var", "ReorderBlockIterVar", "changes the order of a block's iter vars")
+const Primitive reorder_block_iter_var = primitive<ReorderBlockIterVar>("reorder_block_iter_var", "ReorderBlockIterVar", "changes the order of a block's iter vars",
+    {Order::Changed, Hidden::Harmless})
     .input("block", &ReorderBlockIterVar::Args::block)
     .input("new_order", &ReorderBlockIterVar::Args::new_order).from(candidates::iter_orders)
     .example(examples::matmul, "sch.reorder_block_iter_var(\"C\", [1, 0, 2])");

@@ -698,13 +698,15 @@ struct RFactor {
 
 }  // namespace
 
-const Primitive rfactor = primitive<RFactor>("rfactor", "RFactor", "makes the iterations of a reduction's loop independent")
+const Primitive rfactor = primitive<RFactor>("rfactor", "RFactor", "makes the iterations of a reduction's loop independent",
+    {Order::Changed, Hidden::MovesBlock | Hidden::GathersBelow | Hidden::StaysInLoops})
     .moves_work()
     .input("loop", &RFactor::Args::loop)
     .attr("factor_axis", &RFactor::Args::factor_axis).from(candidates::write_axes)
     .block("partial")
     .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nk0, k1 = sch.split(k, factors=[None, 8])\nsch.rfactor(k1, factor_axis=0)");
-const Primitive decompose_reduction = primitive<DecomposeReduction>("decompose_reduction", "DecomposeReduction", "takes the init of a reduction out into a block of its own")
+const Primitive decompose_reduction = primitive<DecomposeReduction>("decompose_reduction", "DecomposeReduction", "takes the init of a reduction out into a block of its own",
+    {Order::Changed, Hidden::MovesBlock | Hidden::GathersBelow | Hidden::StaysInLoops})
     .moves_work()
     .input("block", &DecomposeReduction::Args::block)
     .input("loop", &DecomposeReduction::Args::loop).from(candidates::loops_around)

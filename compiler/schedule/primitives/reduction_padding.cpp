@@ -208,7 +208,8 @@ struct PadReduction {
 
 }  // namespace
 
-const Primitive pad_reduction = primitive<PadReduction>("pad_reduction", "PadReduction", "runs all instances of a reduction; those beyond its bound join nothing")
+const Primitive pad_reduction = primitive<PadReduction>("pad_reduction", "PadReduction", "runs all instances of a reduction; those beyond its bound join nothing",
+    {Order::Changed, Hidden::MovesBlock | Hidden::StaysInLoops})
     .input("block", &PadReduction::Args::block)
     .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nk0, k1 = sch.split(k, factors=[None, 12])\nsch.pad_reduction(\"C\")");
 

@@ -631,13 +631,15 @@ struct ReindexCacheWrite {
 
 }  // namespace
 
-const Primitive reindex = primitive<ReIndex>("reindex", "ReIndex", "puts a copy indexed by the block's iter vars before or behind a block")
+const Primitive reindex = primitive<ReIndex>("reindex", "ReIndex", "puts a copy indexed by the block's iter vars before or behind a block",
+    {Order::Changed, Hidden::Harmless})
     .moves_work()
     .input("block", &ReIndex::Args::block)
     .attr("buffer", &ReIndex::Args::buffer).from(candidates::buffers)
     .block("copy")
     .example(examples::matmul, "sch.reindex(\"C\", (\"read\", 1))");
-const Primitive reindex_cache_read = primitive<ReindexCacheRead>("reindex_cache_read", "ReindexCacheRead", "reads a buffer through a copy laid out by an index map")
+const Primitive reindex_cache_read = primitive<ReindexCacheRead>("reindex_cache_read", "ReindexCacheRead", "reads a buffer through a copy laid out by an index map",
+    {Order::Changed, Hidden::RedirectsAccesses})
     .moves_work()
     .input("block", &ReindexCacheRead::Args::block)
     .attr("read_buffer_index", &ReindexCacheRead::Args::read_buffer_index).indexes("read").from(candidates::read_indices)
@@ -645,7 +647,8 @@ const Primitive reindex_cache_read = primitive<ReindexCacheRead>("reindex_cache_
     .input("index_map", &ReindexCacheRead::Args::index_map).from(candidates::read_maps)
     .block("cache")
     .example(examples::matmul, "sch.reindex_cache_read(\"C\", 1, \"shared\", lambda i, j, k: (j, k))");
-const Primitive reindex_cache_write = primitive<ReindexCacheWrite>("reindex_cache_write", "ReindexCacheWrite", "writes a buffer through a copy laid out by an index map")
+const Primitive reindex_cache_write = primitive<ReindexCacheWrite>("reindex_cache_write", "ReindexCacheWrite", "writes a buffer through a copy laid out by an index map",
+    {Order::Changed, Hidden::RedirectsAccesses})
     .moves_work()
     .input("block", &ReindexCacheWrite::Args::block)
     .attr("write_buffer_index", &ReindexCacheWrite::Args::write_buffer_index).indexes("write").from(candidates::write_indices)

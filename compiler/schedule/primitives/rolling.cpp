@@ -520,7 +520,8 @@ struct RollingBuffer {
 
 }  // namespace
 
-const Primitive rolling_buffer = primitive<RollingBuffer>("rolling_buffer", "RollingBuffer", "keeps of a buffer only the window that an iteration needs")
+const Primitive rolling_buffer = primitive<RollingBuffer>("rolling_buffer", "RollingBuffer", "keeps of a buffer only the window that an iteration needs",
+    {Order::LoopsReshaped, Hidden::MovesBlock | Hidden::TrustsRegions | Hidden::ChangesBuffer})
     .moves_work()
     .input("block", &RollingBuffer::Args::block)
     .attr("write_buffer_index", &RollingBuffer::Args::write_buffer_index).indexes("write").traced_as("buffer_index").from(candidates::write_indices)

@@ -226,18 +226,21 @@ struct SamplePartitionedTile {
 
 }  // namespace
 
-const Primitive sample_categorical = primitive<SampleCategorical>("sample_categorical", "SampleCategorical", "one of some integers, with the given probabilities")
+const Primitive sample_categorical = primitive<SampleCategorical>("sample_categorical", "SampleCategorical", "one of some integers, with the given probabilities",
+    no_effects)
     .attr("candidates", &SampleCategorical::Args::candidates)
     .attr("probs", &SampleCategorical::Args::probs)
     .expr("value").sampling()
     .example(examples::matmul, "unroll = sch.sample_categorical([0, 16, 64], [0.25, 0.5, 0.25], decision=1)");
-const Primitive sample_perfect_tile = primitive<SamplePerfectTile>("sample_perfect_tile", "SamplePerfectTile", "factors whose product is the extent of a loop")
+const Primitive sample_perfect_tile = primitive<SamplePerfectTile>("sample_perfect_tile", "SamplePerfectTile", "factors whose product is the extent of a loop",
+    no_effects)
     .input("loop", &SamplePerfectTile::Args::loop)
     .attr("n", &SamplePerfectTile::Args::n)
     .attr("max_innermost_factor", &SamplePerfectTile::Args::max_innermost_factor, 16)
     .exprs("factors").sampling()
     .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nfactors = sch.sample_perfect_tile(i, n=2, decision=[4, 8])\nsch.split(i, factors)");
-const Primitive sample_partitioned_tile = primitive<SamplePartitionedTile>("sample_partitioned_tile", "SamplePartitionedTile", "factors of a loop's extent, the inner ones a multiple of a number")
+const Primitive sample_partitioned_tile = primitive<SamplePartitionedTile>("sample_partitioned_tile", "SamplePartitionedTile", "factors of a loop's extent, the inner ones a multiple of a number",
+    no_effects)
     .input("loop", &SamplePartitionedTile::Args::loop)
     .attr("n", &SamplePartitionedTile::Args::n)
     .attr("partition_pos", &SamplePartitionedTile::Args::partition_pos, 0)

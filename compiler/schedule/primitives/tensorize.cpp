@@ -184,7 +184,8 @@ def main(A: T.Buffer((8, 4), "uint8"), B: T.Buffer((16, 4), "int8"), C: T.Buffer
 
 }  // namespace
 
-const Primitive tensorize = primitive<Tensorize>("tensorize", "Tensorize", "computes a block or all below a loop by a tensor intrinsic")
+const Primitive tensorize = primitive<Tensorize>("tensorize", "Tensorize", "computes a block or all below a loop by a tensor intrinsic",
+    {Order::LoopsReshaped, Hidden::GathersBelow})
     .input("block_or_loop", &Tensorize::Args::target).of(ValueKind::BlockOrLoop)
     .attr("tensor_intrin", &Tensorize::Args::intrinsic).from(matching_intrinsics)
     .attr("preserve_unit_iters", &Tensorize::Args::preserve_unit_iters, true)

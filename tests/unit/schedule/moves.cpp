@@ -26,6 +26,36 @@ using namespace loopsmith::schedule;
 
 namespace {
 
+// A primitive without legality rules of its own.
+struct Planted {
+  struct Args { PlaceArg place; };
+  struct Plan {};
+  static auto check(const Context&, const Args&) -> Result<Plan> { return Plan{}; }
+  static auto apply(const Context&, const Args&, const Plan&) -> Outcome { return {}; }
+};
+template <class... Claims>
+concept MakesRow = requires(Claims... claims) { primitive<Planted>("planted", "Planted", "does nothing", claims...); };
+static_assert(!MakesRow<>, "a row without its effects must not compile: no program would refuse it");
+static_assert(MakesRow<Effects>);
+
+// The block `outer` does not declare the accesses of the block inside it; the last statement belongs to no block.
+constexpr std::string_view hiding = R"(@T.prim_func
+def main(A: T.Buffer((17,), "float32"), B: T.Buffer((17,), "float32")):
+    for i in range(16):
+        with T.block("outer"):
+            vi = T.axis.spatial(16, i)
+            T.reads()
+            T.writes()
+            with T.block("inner"):
+                vj = T.axis.spatial(16, vi)
+                A[vj + 1] = A[vj] * T.float32(2)
+    for j in range(16):
+        with T.block("C"):
+            vj = T.axis.spatial(16, j)
+            B[vj] = T.float32(1)
+        B[j + 1] = T.float32(2)
+)";
+
 // Two stages in one loop; the second reads elements that an earlier iteration wrote.
 constexpr std::string_view shifted = R"(@T.prim_func
 def main(A: T.Buffer((16,), "float32"), D: T.Buffer((15,), "float32")):
@@ -201,6 +231,27 @@ TEST_CASE("repairs work, and pairs of iterations conflict", "[moves]") {
   CHECK(steps > 100 / tests::stride(4));
   CHECK(repairs > 25 / tests::stride(4));
   CHECK(conflicts > 5 / tests::stride(4));
+}
+
+TEST_CASE("the effects of a row decide about accesses that its check cannot see", "[moves]") {
+  Schedule sch(parse(hiding), 1);
+  auto first_loop = [&](const char* block) { return Value(loops_of(*sch.call("get_loops", {*sch.call("get_block", {block})}))[0]); };
+  auto answer = [&](const Value& place, Effects effects) {
+    const Primitive row = primitive<Planted>("planted", "Planted", "does nothing", effects).input("place", &Planted::Args::place);
+    Schedule tried = sch.fork();
+    auto done = tried.apply(row, Arguments{{place}, {}});
+    return done.ok() ? std::string("ok") : std::string(code_id(done.diagnostics()[0].code));
+  };
+  const Value i = first_loop("outer"), j = first_loop("C"), outer = *sch.call("get_block", {"outer"});
+  CHECK(answer(i, {Order::Changed, Hidden::Harmless}) == "ok");
+  CHECK(answer(i, {Order::Changed, Hidden::ReordersIterations}) == "hidden-accesses");
+  CHECK(answer(i, {Order::Changed, Hidden::GathersBelow}) == "hidden-accesses");
+  CHECK(answer(outer, {Order::Changed, Hidden::Harmless}) == "ok");
+  CHECK(answer(outer, {Order::Changed, Hidden::MovesBlock}) == "hidden-accesses");
+  CHECK(answer(outer, {Order::Changed, Hidden::ReordersIterations}) == "hidden-accesses");
+  CHECK(answer(j, no_effects) == "ok");
+  CHECK(answer(j, {Order::Kept, Hidden::Harmless}) == "ok");
+  CHECK(answer(j, {Order::Changed, Hidden::Harmless}) == "control-flow");
 }
 
 TEST_CASE("a dependence is shown by one pair of iterations", "[moves]") {
