@@ -128,7 +128,7 @@ class Kernel {
       if (!loop || !(is_thread_axis(loop->tag.view()) || is_block_axis(loop->tag.view()))) { return; }
       auto known = std::find_if(dimensions_.begin(), dimensions_.end(), [&](const Dimension& d) { return d.tag == loop->tag; });
       if (known != dimensions_.end()) {
-        if (!structural_equal(known->extent, loop->extent)) { fail(because(Why::LaunchedWithOtherExtents).arg("axis", loop->tag.view()), s.origin()); }
+        if (!structural_equal(known->extent, loop->extent)) { fail(because(Why::LaunchedWithOtherExtents).arg("axis", loop->tag.view()).arg("first", print_script(known->extent)).arg("second", print_script(loop->extent)), s.origin()); }
         return;
       }
       Var index = var(loop->tag, loop->extent.dtype());

@@ -223,7 +223,7 @@ auto run_load(Evaluator& e, const eval::Arguments& a) -> Value {
 }
 
 auto run_apply(Evaluator& e, const eval::Arguments& a) -> Value {
-  if (a.positional < 2) { return e.report(error(Code::TooFewArguments, a.call).arg("callee", "apply").arg("count", "2").arg("given", std::to_string(a.positional))); }
+  if (a.positional < 2) { return e.report(error(Code::TooFewArguments, a.call).arg("callee", "apply").arg("count", "2").arg("given", std::to_string(a.positional)).remedy("call it as `apply(program, function, ...)`")); }
   const auto* program = a.all[0].value.as<frontend::ProgramObject>();
   if (!program) { return wrong(e, a.all[0], "a program"); }
   eval::Arguments call = a;

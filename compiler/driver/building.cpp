@@ -10,6 +10,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -115,6 +116,15 @@ auto add_program(Unit& unit, const workspace::Program& program, const IRModule& 
   return problems;
 }
 
+auto type_in_words(const codegen::Parameter& p) -> std::string {
+  using enum codegen::Parameter::Kind;
+  return p.kind == Buffer ? fmt::format("a buffer of `{}`", p.dtype.str()) : p.kind == Scalar ? fmt::format("a number of type `{}`", p.dtype.str()) : "a pointer";
+}
+/// `extents`: the shape if the sizes determine it; none: the shape as the program writes it.
+auto shape_in_words(const std::optional<std::vector<int64_t>>& extents, const codegen::Interface& interface, size_t parameter) -> std::string {
+  return "`" + (extents ? fmt::format("({}{})", fmt::join(*extents, ", "), extents->size() == 1 ? "," : "") : codegen::shape_text(interface, parameter)) + "`";
+}
+
 /// The reason why one kernel cannot stand in for another one with given sizes; none: it can. `sizes`: slots of `whole` with their values.
 auto why_no_variant(const codegen::Interface& variant, const codegen::Interface& whole, const std::vector<std::pair<size_t, int64_t>>& sizes) -> std::optional<Reason> {
   std::vector<std::optional<int64_t>> slots(whole.slots());
@@ -125,9 +135,15 @@ auto why_no_variant(const codegen::Interface& variant, const codegen::Interface&
   for (size_t i = 0; i < whole.parameters.size(); ++i) {
     const codegen::Parameter& a = variant.parameters[i];
     const codegen::Parameter& b = whole.parameters[i];
-    if (a.kind != b.kind || !(a.dtype == b.dtype)) { return because(Why::ParameterType).arg("found", a.name).arg("wanted", b.name); }
-    if (a.kind == codegen::Parameter::Kind::Buffer && codegen::shape_of(variant, i, is_symbolic ? slots : std::vector<std::optional<int64_t>>(variant.slots())) != codegen::shape_of(whole, i, slots)) {
-      return because(Why::ParameterShape).arg("found", a.name).arg("wanted", b.name);
+    if (a.kind != b.kind || !(a.dtype == b.dtype)) {
+      return because(Why::ParameterType).arg("name", a.name).arg("found", type_in_words(a)).arg("parameter", b.name).arg("program", whole.name).arg("wanted", type_in_words(b));
+    }
+    if (a.kind != codegen::Parameter::Kind::Buffer) { continue; }
+    const auto found = codegen::shape_of(variant, i, is_symbolic ? slots : std::vector<std::optional<int64_t>>(variant.slots()));
+    const auto wanted = codegen::shape_of(whole, i, slots);
+    if (found != wanted) {
+      return because(Why::ParameterShape).arg("name", a.name).arg("found", shape_in_words(found, variant, i)).arg("parameter", b.name).arg("program", whole.name)
+          .arg("wanted", shape_in_words(wanted, whole, i));
     }
   }
   return {};
@@ -152,7 +168,7 @@ auto add_variants(Unit& unit) -> Diagnostics {
   for (const Unit::VariantOf& one : unit.variants) {
     const std::string name = unit.kernels[one.kernel].name;
     auto complain = [&](const Reason& why) {
-      problems.push_back(error(Code::BadValue, one.origin).arg("reason", because(Why::NoVariant).arg("name", name).arg("program", one.mark.program).arg("cause", why.text()).text()));
+      problems.push_back(error(Code::BadValue, one.origin).arg("action", "use `" + name + "` as a variant of `" + one.mark.program + "`").arg("reason", why.text()));
     };
     auto whole = std::find_if(unit.kernels.begin(), unit.kernels.end(), [&](const artefact::Kernel& k) { return k.name == one.mark.program; });
     if (whole == unit.kernels.end()) {

@@ -48,10 +48,10 @@ auto add_workload(tune::Database& database, const tune::Database::Workload& work
   const tune::Sampler sampler(*target);
   for (const tune::Record& record : records) {
     const bool is_timed = record.outcome == tune::Outcome::Measured || record.outcome == tune::Outcome::Censored;
-    auto trace = is_timed && tune::is_time(record.median_seconds) ? schedule::trace_from_json(record.trace) : Result<schedule::Trace>(error(Code::BadValue).arg("reason", because(Why::NoTime).text()));
     schedule::Schedule sch(parsed->module, 1);
     std::optional<Sample> sample;
-    if (trace.ok() && (sch.func_working_on() == function || sch.work_on(function).ok()) && sch.replay(*trace).ok()) { sample = sampler.sample(sch, function); }
+    const bool has_time = is_timed && tune::is_time(record.median_seconds);
+    if (auto trace = schedule::trace_from_json(record.trace); has_time && trace.ok() && (sch.func_working_on() == function || sch.work_on(function).ok()) && sch.replay(*trace).ok()) { sample = sampler.sample(sch, function); }
     if (!sample) {
       ++out.left_out;
       continue;

@@ -6,6 +6,7 @@
 #include "eval/evaluator.h"
 #include "eval/limit_text.h"
 #include "support/codes.h"
+#include "support/text.h"
 
 namespace loopsmith::eval {
 namespace {
@@ -25,7 +26,8 @@ auto count(Evaluator& evaluator, std::string_view name, const Arguments& a, size
     return false;
   }
   if (a.positional < low) {
-    evaluator.report(error(Code::TooFewArguments, a.callee).arg("callee", name).arg("count", static_cast<int64_t>(low)).arg("given", static_cast<int64_t>(a.positional)));
+    evaluator.report(error(Code::TooFewArguments, a.callee).arg("callee", name).arg("count", static_cast<int64_t>(low)).arg("given", static_cast<int64_t>(a.positional))
+                   .remedy("give " + count_text(static_cast<int64_t>(low - a.positional), "more argument")));
     return false;
   }
   if (a.positional > high) {

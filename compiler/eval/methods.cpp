@@ -7,6 +7,7 @@
 #include "eval/format.h"
 #include "eval/limit_text.h"
 #include "support/codes.h"
+#include "support/text.h"
 
 namespace loopsmith::eval {
 namespace {
@@ -33,7 +34,8 @@ auto count(Evaluator& e, std::string_view name, const Arguments& a, size_t low, 
     return false;
   }
   if (a.positional < low) {
-    e.report(error(Code::TooFewArguments, a.callee).arg("callee", name).arg("count", static_cast<int64_t>(low)).arg("given", static_cast<int64_t>(a.positional)));
+    e.report(error(Code::TooFewArguments, a.callee).arg("callee", name).arg("count", static_cast<int64_t>(low)).arg("given", static_cast<int64_t>(a.positional))
+                   .remedy("give " + count_text(static_cast<int64_t>(low - a.positional), "more argument")));
     return false;
   }
   if (a.positional > high) {

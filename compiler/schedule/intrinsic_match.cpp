@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "arith/analyzer.h"
+#include "ir/loop_kind.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
@@ -57,7 +58,7 @@ class Matcher {
     if (!define(a.var, b.var)) { return no(a.origin, because(Why::OtherLoop).arg("loop", a.var->name.view()).arg("wanted", b.var->name.view())); }
     if (!expr(a.min, b.min) || !expr(a.extent, b.extent)) { return false; }
     bool same = a.for_kind == b.for_kind && a.thread.has_value() == b.thread.has_value() && (!a.thread || a.thread->thread_tag == b.thread->thread_tag);
-    if (!same) { return no(a.origin, because(Why::LoopKinds).arg("loop", a.var->name.view())); }
+    if (!same) { return no(a.origin, because(Why::LoopKinds).arg("loop", a.var->name.view()).arg("found", loop_kind(a)).arg("wanted", loop_kind(b))); }
     if (a.annotations.size() != b.annotations.size()) { return no(a.origin, because(Why::LoopAnnotations).arg("loop", a.var->name.view())); }
     for (size_t i = 0; i < a.annotations.size(); ++i) {
       bool equal = a.annotations[i].first == b.annotations[i].first && a.annotations[i].second.expr() && b.annotations[i].second.expr() &&

@@ -1,16 +1,19 @@
 // Texts of the catalogues, with their arguments filled in: see message_text.h.
 #include "support/message_text.h"
 
+#include "support/text.h"
+
 namespace loopsmith {
 namespace {
 
-// Nouns that follow a count in the catalogue's texts, with their singular.
-constexpr std::pair<std::string_view, std::string_view> counted[] = {
-    {" arguments", " argument"}, {" positional arguments", " positional argument"}, {" dimensions", " dimension"}, {" indices", " index"},
-    {" items", " item"},         {" names", " name"},                              {" values", " value"},         {" results", " result"},
-    {" buffers", " buffer"},     {" axis kinds", " axis kind"},                    {" loop variables", " loop variable"},
-    {" candidates", " candidate"}, {" probabilities", " probability"},
-    {" errors", " error"},
+// Nouns that follow a count in the catalogues' texts, with their plural if it does not end in "s" alone.
+struct Noun { std::string_view one, many = {}; };
+constexpr Noun counted[] = {
+    {"argument"}, {"positional argument"}, {"dimension"}, {"index", "indices"}, {"item"}, {"name"}, {"value"}, {"result"}, {"buffer"}, {"axis kind"},
+    {"loop variable"}, {"candidate"}, {"probability", "probabilities"}, {"error"}, {"time"}, {"level"}, {"operator"}, {"byte"}, {"step"}, {"sector"},
+    {"block"}, {"iter var"}, {"positive number"}, {"variable"}, {"loop"}, {"parameter"}, {"statement"}, {"region"}, {"factor"}, {"tile"}, {"element"},
+    {"lane"}, {"number"}, {"stage"}, {"axis", "axes"}, {"schedule"}, {"thread"}, {"sample"}, {"program"}, {"row"}, {"tree"}, {"node"}, {"feature"},
+    {"trial"},
 };
 
 }  // namespace
@@ -29,9 +32,11 @@ auto fill_message(std::string_view text, const std::vector<std::pair<std::string
     }
     text.remove_prefix(close + 1);
     bool is_one = out.ends_with("1") && (out.size() == 1 || out[out.size() - 2] == ' ');
-    for (const auto& [many, one] : counted) {
-      if (!is_one || !text.starts_with(many)) { continue; }
-      out += one;
+    for (const Noun& noun : counted) {
+      const std::string many = " " + plural(2, noun.one, noun.many);
+      const bool is_followed = is_one && text.starts_with(many) && (text.size() == many.size() || !is_name_part(text[many.size()]));
+      if (!is_followed) { continue; }
+      out.append(" ").append(noun.one);
       text.remove_prefix(many.size());
       break;
     }

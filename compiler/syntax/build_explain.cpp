@@ -235,7 +235,7 @@ void ItemBuilder::report_fault(size_t i) {
     case LineFault::BadCharacter: {
       auto byte = static_cast<unsigned char>(at[0]);
       if (byte >= 0x80) {
-        report(error(Code::InvalidUtf8, where).arg("byte", fmt::format("0x{:02x}", byte)));
+        report(error(Code::InvalidUtf8, where).arg("byte", fmt::format("0x{:02x}", byte)).remedy("save the file as UTF-8"));
       } else {
         report(error(Code::BadCharacter, where)
                    .arg("character", byte == 0 ? "a byte of value 0" : byte < 0x20 || byte == 0x7f ? fmt::format("control character 0x{:02x}", byte) : show(at)));
@@ -243,7 +243,7 @@ void ItemBuilder::report_fault(size_t i) {
       break;
     }
     case LineFault::TooDeep:
-      report(error(Code::NestedTooDeeply, where).arg("limit", static_cast<int64_t>(kMaxDepth)));
+      report(error(Code::NestedTooDeeply, where).arg("limit", static_cast<int64_t>(kMaxDepth)).remedy("give the inner parts names in statements before"));
       break;
   }
 }
@@ -260,11 +260,12 @@ void ItemBuilder::explain_structure(size_t i) {
                              : first == "elif" ? "`if`"
                              : first == "case" ? "`match`"
                                                : "`try`";
-    report(error(Code::ClauseWithoutHead, origin(where)).arg("keyword", first).arg("heads", heads));
+    report(error(Code::ClauseWithoutHead, origin(where)).arg("keyword", first).arg("heads", heads)
+               .remedy(fmt::format("put `{}` directly behind the block of its {}, with the same indentation", first, heads)));
   } else if (code(i).starts_with('@')) {
     // The decorated definition exists and is broken, which is reported already.
     if (i + 1 < lines_.size() && bad_[i + 1] && lines_[i + 1].indent == lines_[i].indent) { return; }
-    report(error(Code::DecoratorWithoutDefinition, origin(lines_[i].span)));
+    report(error(Code::DecoratorWithoutDefinition, origin(lines_[i].span)).remedy("put the decorator directly above its `def` or `class`, or remove it"));
   } else if (first == "try" && lines_[i].ends_with_colon) {
     if (item_->diagnostics.empty()) {
       report(error(Code::ExpectedToken, origin(where)).arg("expected", "`except` or `finally` after the block of this `try`").arg("found", "neither"));

@@ -82,13 +82,13 @@ void ItemBuilder::check_layout() {
     if (at > levels.back()) {
       if (!after_head && lines_[i].fault == LineFault::None && !(i > 0 && is_excused(i - 1))) {
         Span gap = indentation(i);
-        report(error(Code::UnexpectedIndent, origin(gap)));
+        report(error(Code::UnexpectedIndent, origin(gap)).remedy("align this line with the one before it"));
       }
       levels.push_back(at);
       if (levels.size() > kMaxDepth && !too_deep) {
         too_deep = true;
         report(error(Code::NestedTooDeeply, origin({lines_[i].span.begin, lines_[i].span.begin + 1}))
-                   .arg("limit", static_cast<int64_t>(kMaxDepth)));
+                   .arg("limit", static_cast<int64_t>(kMaxDepth)).remedy("move the inner statements into a function of their own"));
       }
       continue;
     }
@@ -162,7 +162,7 @@ void ItemBuilder::check_characters() {
       });
       if (!known) {
         ++reported;
-        report(error(Code::InvalidUtf8, origin({static_cast<uint32_t>(at), static_cast<uint32_t>(at + 1)})).arg("byte", fmt::format("0x{:02x}", lead)));
+        report(error(Code::InvalidUtf8, origin({static_cast<uint32_t>(at), static_cast<uint32_t>(at + 1)})).arg("byte", fmt::format("0x{:02x}", lead)).remedy("save the file as UTF-8"));
       }
       length = 1;
     }

@@ -86,7 +86,7 @@ auto Builder::too_deep(TSNode node) -> bool {
   }
   Span where = span(node);
   where.end = std::min(where.end, where.begin + 1);
-  report(error(Code::NestedTooDeeply, origin_of(where)).arg("limit", static_cast<int64_t>(kMaxDepth)));
+  report(error(Code::NestedTooDeeply, origin_of(where)).arg("limit", static_cast<int64_t>(kMaxDepth)).remedy("give the inner parts names in statements before"));
   return true;
 }
 

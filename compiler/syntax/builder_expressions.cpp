@@ -210,7 +210,7 @@ auto Builder::chain(TSNode node) -> ExprPtr {
     if (links.size() == kMaxChain) {
       Span where = span(links.front());
       where.begin = where.end == 0 ? 0 : where.end - 1;
-      report(error(Code::ChainTooLong, origin_of(where)).arg("limit", static_cast<int64_t>(kMaxChain)));
+      report(error(Code::ChainTooLong, origin_of(where)).arg("limit", static_cast<int64_t>(kMaxChain)).remedy("give parts of the expression names in statements before"));
       return broken(links.front());
     }
     links.push_back(node);

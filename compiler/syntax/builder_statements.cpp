@@ -359,7 +359,7 @@ auto Builder::if_statement(TSNode node) -> StmtPtr {
     if (children[i].symbol == Cst::elif_clause || children[i].symbol == Cst::else_clause) { clauses.push_back(children[i]); }
   }
   if (clauses.size() > kMaxChain) {
-    report(error(Code::ChainTooLong, origin_of(header(clauses[kMaxChain].node))).arg("limit", static_cast<int64_t>(kMaxChain)));
+    report(error(Code::ChainTooLong, origin_of(header(clauses[kMaxChain].node))).arg("limit", static_cast<int64_t>(kMaxChain)).remedy("take the later clauses out into a statement of their own"));
     clauses.resize(kMaxChain);
   }
   // Builds the clauses in the order of the text, so that diagnostics have the same order.

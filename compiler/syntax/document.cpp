@@ -48,11 +48,12 @@ void Document::edit(Span span, std::string_view replacement) {
 
 auto Document::refused() const -> ItemPtr {
   if (text_.size() > kMaxText) {
-    return build_broken({}, error(Code::TextTooLarge, {0, 0, 1, 0}).arg("size", static_cast<int64_t>(text_.size())).arg("limit", static_cast<int64_t>(kMaxText)));
+    return build_broken({}, error(Code::TextTooLarge, {0, 0, 1, 0}).arg("size", static_cast<int64_t>(text_.size())).arg("limit", static_cast<int64_t>(kMaxText))
+                            .remedy("move programs into another file and import them"));
   }
   size_t zeros = 0;
   for (size_t at = text_.find('\0'); at != std::string::npos && zeros <= kMaxZeros; at = text_.find('\0', at + 1)) { ++zeros; }
-  return zeros > kMaxZeros ? build_broken(text_, error(Code::BinaryText, {0, 0, 1, 0})) : nullptr;
+  return zeros > kMaxZeros ? build_broken(text_, error(Code::BinaryText, {0, 0, 1, 0}).remedy("give the text of a program, saved as UTF-8")) : nullptr;
 }
 
 void Document::update(std::string_view before_text) {

@@ -147,7 +147,7 @@ auto bind_sizes(const PrimFunc& func, const SizeValues& sizes) -> Result<PrimFun
     if (at == variables.end()) {
       std::string known;
       for (const Var& v : variables) { known += (known.empty() ? "`" : ", `") + v->name.str() + "`"; }
-      return error(Code::BadValue, func->origin).arg("reason", (known.empty() ? because(Why::NoSizes) : because(Why::NoSuchSize).arg("size", name).arg("known", known)).text());
+      return error(Code::BadValue, func->origin).arg("action", "give size `" + name + "` a value").arg("reason", (known.empty() ? because(Why::NoSizes) : because(Why::NoSuchSize).arg("size", name).arg("known", known)).text());
     }
     map.emplace(at->get(), int_imm(value, (*at)->dtype));
   }

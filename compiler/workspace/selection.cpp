@@ -108,7 +108,7 @@ auto find_program(const Snapshot& snapshot, std::string_view wanted) -> Result<P
     if (all.size() == 1) { return all[0]; }
     std::vector<std::string> declared;
     for (const Program& p : all) { declared.push_back(p.name.str()); }
-    return error(Code::SeveralPrograms).arg("file", snapshot.name()).arg("names", names_text(declared)).remedy("say which one: `--function NAME`");
+    return error(Code::SeveralPrograms).arg("file", snapshot.name()).arg("names", names_text(declared)).remedy("name one: `--function NAME`");
   }
   for (const Program& p : all) {
     if (p.name.view() == wanted) { return p; }
@@ -205,7 +205,7 @@ auto only_schedule(const Snapshot& snapshot) -> std::variant<std::string, NotSel
   if (names.empty()) {
     return NotSelected{{}, fmt::format("there is no schedule function in `{}`: one is `def NAME(sch: tir.Schedule)`, or makes it, `sch = tir.Schedule(PROGRAM)`", snapshot.name())};
   }
-  return NotSelected{{error(Code::SeveralSchedules).arg("file", snapshot.name()).arg("names", names_text(names)).remedy("say which one: `--with NAME`")}, {}};
+  return NotSelected{{error(Code::SeveralSchedules).arg("file", snapshot.name()).arg("names", names_text(names)).remedy("name one: `--with NAME`")}, {}};
 }
 
 /// The error of a record that decides a knob which the template does not define; none: it fits.

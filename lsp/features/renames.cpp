@@ -92,7 +92,7 @@ auto not_a_name(std::string_view name, bool is_block) -> std::string {
 auto unclear_text(std::string_view block, std::vector<std::string> functions, bool is_one_module, uint32_t line, std::string_view other) -> std::string {
   for (std::string& function : functions) { function = "`" + function + "`"; }
   std::string place = other.empty() ? fmt::format("line {}", line) : fmt::format("line {} of {}", line, other);
-  std::string_view remedy = is_one_module ? "say which with `func_name=`, or with `work_on` before it" : "write a string of its own for each";
+  std::string_view remedy = is_one_module ? "name the program by `func_name=`, or by `work_on` before it" : "write a string of its own for each";
   return fmt::format("\"{}\" in {} may be a block of {}: {}", block, place, fmt::join(functions, " or of "), remedy);
 }
 

@@ -8,6 +8,7 @@
 #include "frontend/thread_level.h"
 #include "ir/ops.h"
 #include "support/codes.h"
+#include "support/text.h"
 
 namespace loopsmith::frontend {
 
@@ -62,6 +63,17 @@ auto without_dtype(const Arguments& a) -> Arguments {
   return out;
 }
 
+namespace {
+
+// "call it as `T.max(a, b)`". `names`: the parameters, separated by spaces.
+auto call_form(std::string_view callee, std::string_view names) -> std::string {
+  std::string out = "call it as `" + std::string(callee) + "(";
+  for (char c : names) { out += c == ' ' ? std::string(", ") : std::string(1, c); }
+  return out + ")`";
+}
+
+}  // namespace
+
 auto place_named(Evaluator& e, std::string_view callee, std::string_view names, Arguments& a) -> bool {
   if (a.all.size() == a.positional) { return true; }
   std::vector<Name> parameters;
@@ -97,7 +109,7 @@ auto place_named(Evaluator& e, std::string_view callee, std::string_view names, 
   }
   for (size_t i = 0; i < placed.size(); ++i) {
     if (!given[i]) {
-      e.report(error(Code::MissingArgument, a.callee).arg("name", parameters[i].view()).arg("callee", callee));
+      e.report(error(Code::MissingArgument, a.callee).arg("name", parameters[i].view()).arg("callee", callee).remedy(call_form(callee, names)));
       return false;
     }
   }
@@ -110,7 +122,8 @@ auto operands(Evaluator& e, std::string_view name, Arguments& a, size_t low, siz
   if (a.all.size() > a.positional) { a = without_dtype(a); }
   if (!place_named(e, name, names, a)) { return false; }
   if (a.positional < low) {
-    e.report(error(Code::TooFewArguments, a.callee).arg("callee", name).arg("count", static_cast<int64_t>(low)).arg("given", static_cast<int64_t>(a.positional)));
+    e.report(error(Code::TooFewArguments, a.callee).arg("callee", name).arg("count", static_cast<int64_t>(low)).arg("given", static_cast<int64_t>(a.positional))
+                 .remedy(names.empty() ? "give " + count_text(static_cast<int64_t>(low - a.positional), "more argument") : call_form(name, names)));
     return false;
   }
   if (a.positional > high) {

@@ -60,7 +60,8 @@ auto call_intrin(Evaluator& e, const Arguments& a0) -> Value {
     ordered.positional = ordered.all.size();
     a = std::move(ordered);
   }
-  if (a.all.size() < 2) { return e.report(error(Code::TooFewArguments, a.callee).arg("callee", "T.call_intrin").arg("count", 2).arg("given", static_cast<int64_t>(a.all.size()))); }
+  if (a.all.size() < 2) { return e.report(error(Code::TooFewArguments, a.callee).arg("callee", "T.call_intrin").arg("count", 2).arg("given", static_cast<int64_t>(a.all.size()))
+                                                     .remedy("call it as `T.call_intrin(dtype, \"NAME\", ...)`")); }
   auto t = to_dtype(e, a.all[0]);
   if (!t) { return Value::error(); }
   if (a.all[1].value.is_opaque()) { return e.opaque(a.call); }
@@ -199,7 +200,8 @@ class IntrinsicObject final : public eval::Object {
     int64_t types = is_typed() ? 1 : 0;
     int64_t given = static_cast<int64_t>(args.size()) + types;
     if (args.size() < row.low) {
-      e.report(error(Code::TooFewArguments, a.callee).arg("callee", full_name).arg("count", row.low + types).arg("given", given));
+      e.report(error(Code::TooFewArguments, a.callee).arg("callee", full_name).arg("count", row.low + types).arg("given", given)
+                   .remedy("give " + count_text(row.low + types - given, "more argument")));
       return false;
     }
     if (row.high != 255 && args.size() > row.high) {

@@ -87,7 +87,8 @@ struct AnnotateBufferAccess {
     LOOPSMITH_CHECK(require_arity(cx, args.gen_new_ranges, block.iter_vars.size()));
     size_t dimensions = old.buffer->shape.size();
     if (args.gen_new_ranges->final.size() != 2 * dimensions) {
-      return refuse(because(Why::RangesCount).arg("count", args.gen_new_ranges->final.size()).arg("dimensions", dimensions));
+      return refuse(because(Why::RangesCount).arg("count", args.gen_new_ranges->final.size()).arg("dimensions", dimensions))
+          .remedy("give a begin and an end for each dimension, as in `lambda i: (i, i + 1)`");
     }
     arith::Analyzer analyzer;
     std::vector<Expr> vars;
@@ -99,10 +100,10 @@ struct AnnotateBufferAccess {
       return std::none_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& i) { return i.var.get() == &v; }) && !is_known_at(*args.block.func, args.block.func->parent(*args.block), v);
     };
     for (const Range& range : ranges) {
-      if (uses_var(range.min, is_foreign) || uses_var(range.extent, is_foreign)) { return refuse(because(Why::RangesVariable)); }
+      if (uses_var(range.min, is_foreign) || uses_var(range.extent, is_foreign)) { return refuse(because(Why::RangesVariable)).remedy("use the parameters of the lambda, which are the iter vars of the block"); }
     }
     for (const Array<Expr>& indices : plain_accesses(block, old.buffer, args.buf_type.is_write)) {
-      if (auto at = outside_instance(block, indices, ranges)) { return refuse(because(Why::RangesMiss).arg("instance", *at)); }
+      if (auto at = outside_instance(block, indices, ranges)) { return refuse(because(Why::RangesMiss).arg("instance", *at)).remedy("widen the ranges"); }
     }
     return Plan{{old.buffer, Array<Range>(std::move(ranges)), old.origin}};
   }

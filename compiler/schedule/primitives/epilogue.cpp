@@ -460,7 +460,8 @@ struct FuseReductionEpilogue {
       }
     }
     if (!(result->dtype == buffer->dtype)) {
-      return refuse(cx, args, Code::EpilogueForm, because(Why::TypesOfElementsDiffer).arg("buffer", buffer->name.view()).arg("other", result->name.view()));
+      return refuse(cx, args, Code::EpilogueForm, because(Why::TypesOfElementsDiffer).arg("buffer", buffer->name.view()).arg("type", buffer->dtype.str())
+                                                         .arg("other", result->name.view()).arg("found", result->dtype.str()));
     }
     return ok();
   }

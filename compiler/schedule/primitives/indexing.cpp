@@ -83,11 +83,12 @@ struct CacheIndex {
     const Block& block = *place.block();
     auto refuse = [&](const Reason& why) { return not_cacheable(cx, place, why); };
     LOOPSMITH_CHECK(require_storage_scope(cx, args.storage_scope));
-    if (args.cse_thresh < 0) { return refuse(because(Why::NegativeThreshold)); }
+    if (args.cse_thresh < 0) { return refuse(because(Why::NegativeThreshold).arg("found", args.cse_thresh)); }
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     if (place.end != place.index + 1) { return note_block(cx.error(Code::NotLeafBlock).arg("block", block.name.view()), place); }
     const std::vector<Expr> found = frequent_computations(block, args.cse_thresh);
-    if (found.empty()) { return refuse(because(Why::NoCommonComputation).arg("times", std::max<int64_t>(args.cse_thresh, 1))); }
+    if (found.empty() && args.cse_thresh < 2) { return refuse(because(Why::NoComputation)); }
+    if (found.empty()) { return refuse(because(Why::NoCommonComputation).arg("times", args.cse_thresh)).remedy("give a smaller `cse_thresh`"); }
     // If its reads are looked up by index, iterations no longer have buffers of their own for these reads.
     for (NodeId id : producers_of(func, place)) { LOOPSMITH_CHECK(require_one_sum(cx, func, *func.find(id), nullptr)); }
     Plan plan{scope, 0, {}};

@@ -569,7 +569,7 @@ struct ReverseComputeInline {
     for (const For* loop : plan.producer_loops) { producer_domains.emplace(loop->var.get(), arith::IntSet::from_range(Range{loop->min, loop->extent})); }
     for (const IterVar& iter : block.block()->iter_vars) {
       auto found = plan.substitution.find(iter.var.get());
-      if (found == plan.substitution.end()) { return body_error(cx, block, because(Why::IterNotDetermined).arg("iter", iter.var->name.view())); }
+      if (found == plan.substitution.end()) { return body_error(cx, block, because(Why::IterNotDetermined).arg("buffer", plan.producer_store->buffer->name.view()).arg("iter", iter.var->name.view())); }
       arith::IntSet range = arith::eval_set(found->second, producer_domains);
       bool is_short = (range.has_lower_bound() && analyzer.can_prove(greater(range.min(), iter.dom.min))) ||
                       (range.has_upper_bound() && analyzer.can_prove(less(range.max(), iter.dom.min + iter.dom.extent - one(iter.dom.extent.dtype()))));

@@ -7,6 +7,7 @@
 #include "arith/analyzer.h"
 #include "arith/int_set.h"
 #include "ir/ops.h"
+#include "ir/printer.h"
 #include "ir/visitor.h"
 #include "schedule/candidates.h"
 #include "schedule/counted_races.h"
@@ -393,7 +394,8 @@ struct Merge {
       if (here.size() != first.size()) { return refuse(loop, because(Why::DepthsDiffer).arg("depth", first.size()).arg("other", here.size())); }
       for (size_t i = 0; i < here.size(); ++i) {
         if (!analyzer.can_prove_equal(here[i]->loop->extent, first[i]->loop->extent)) {
-          return refuse(loop, because(Why::ExtentsDiffer).arg("loop", first[i]->name().view()).arg("other", here[i]->name().view()));
+          return refuse(loop, because(Why::ExtentsDiffer).arg("loop", first[i]->name().view()).arg("extent", print_script(first[i]->loop->extent))
+                                  .arg("other", here[i]->name().view()).arg("found", print_script(here[i]->loop->extent)));
         }
       }
       for (size_t i = 0; i + 1 < plan.nests.size(); ++i) {

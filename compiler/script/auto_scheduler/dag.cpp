@@ -149,7 +149,7 @@ auto state_of(Evaluator& e, std::string_view method, const Arguments& a, Value& 
 auto scheduled(Evaluator& e, const DagObject& dag, const StateObject& state, std::string_view method, Origin call) -> std::optional<Scheduled> {
   auto done = schedule_of_steps(e, dag.prepared, *dag.tensors, state.state.steps());
   if (auto* made = std::get_if<Scheduled>(&done)) { return std::move(*made); }
-  (void)e.report(error(Code::BadValue, call).arg("reason", because(Why::CannotApplyMethod).arg("method", method).arg("cause", std::get<std::string>(done)).text()).remedy("change that step of the state"));
+  (void)e.report(error(Code::BadValue, call).arg("action", "apply `" + std::string(method) + "`").arg("reason", std::get<std::string>(done)).remedy("change that step of the state"));
   return std::nullopt;
 }
 

@@ -430,7 +430,7 @@ auto ConfigObject::define(Evaluator& evaluator, Knob knob, Origin where) const -
     if (decided->kind != knob.kind) { why = Why::RecordOfOtherKind; }
     else if (decided->numbers.size() != knob.choices[0].numbers.size()) { why = Why::RecordOfOtherLength; }
     if (why) {
-      refuse(evaluator, where, "define", knob.name, because(*why).arg("value", decided->text()), "use records of this template");
+      refuse(evaluator, where, "define", knob.name, because(*why).arg("value", decided->text()).arg("count", knob.choices[0].numbers.size()), "use records of this template");
       return false;
     }
   }

@@ -32,7 +32,7 @@ auto refuse(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin c
 
 auto reasons(const Refused& refused, Origin call) -> Diagnostics {
   Diagnostics out = refused.why;
-  if (out.empty()) { out.push_back(error(Code::BadValue, call).arg("reason", because(Why::NoPlaceForStep).arg("step", refused.primitive).text())); }
+  if (out.empty()) { out.push_back(error(Code::BadValue, call).arg("action", fmt::format("apply `{}`", refused.primitive)).arg("reason", because(Why::NoPlaceForStep).text())); }
   for (Diagnostic& d : out) {
     const bool is_earlier = refused.call.is_known() && (refused.call.begin != call.begin || refused.call.decl != call.decl);
     d.where = call;
@@ -122,7 +122,7 @@ auto to_stages(eval::Evaluator& evaluator, const ScheduleObject& schedule, const
     auto stage = schedule.stages->stage_of(*op);
     if (!stage) {
       schedule.record.is_stage_refused = true;
-      evaluator.report(error(Code::BadValue, argument.where).arg("reason", because(Why::NoStage).arg("tensor", op->name.view()).text())
+      evaluator.report(error(Code::BadValue, argument.where).arg("action", fmt::format("schedule `{}`", op->name.view())).arg("reason", because(Why::NoStage).text())
                            .remedy("name an operation that reads it in `te.create_schedule`"));
       return std::nullopt;
     }

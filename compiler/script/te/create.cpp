@@ -84,7 +84,7 @@ auto are_parameters(eval::Evaluator& evaluator, const ScheduleObject& schedule, 
     // TVM passes a tensor between the stages out as well; here it stays inside.
     if (stage) { continue; }
     schedule.record.is_stage_refused = true;
-    evaluator.report(error(Code::BadValue, list.where).arg("reason", because(Why::NoTensorOfSchedule).arg("tensor", tensor->op->name.view()).text())
+    evaluator.report(error(Code::BadValue, list.where).arg("action", "make a program of these tensors").arg("reason", because(Why::NoTensorOfSchedule).arg("tensor", tensor->op->name.view()).text())
                          .remedy(fmt::format("name its operation in `te.create_schedule` as an output")));
     return false;
   }

@@ -78,7 +78,7 @@ auto to_factor(const Call& call, const eval::Argument& argument) -> std::optiona
   if (!factor) {
     call.evaluator.report(error(Code::ArgumentKind, argument.where).arg("wanted", "an integer").arg("what", eval::describe(argument.value)));
   } else if (*factor < 1) {
-    call.evaluator.report(error(Code::BadValue, argument.where).arg("reason", because(Why::FactorTooSmall).arg("factor", *factor).text()).remedy("give the number of iterations of the new axis"));
+    call.evaluator.report(error(Code::BadValue, argument.where).arg("action", "use this factor").arg("reason", because(Why::FactorTooSmall).arg("factor", *factor).text()).remedy("give the number of iterations of the new axis"));
     return std::nullopt;
   }
   return factor;

@@ -89,7 +89,7 @@ auto folded(Evaluator& e, Fold what, const NumberArray& a, const Argument* axis,
   if (!e.charge(a.numbers.size(), 0, where)) { return Value::error(); }
   const auto along = axis ? axis->value.to_int() : std::nullopt;
   if (axis && !axis->value.is_none() && !along) { return bad(e, axis->where, "0, 1 or None", axis->value); }
-  if (a.numbers.empty() && (what == Fold::Max || what == Fold::Min || what == Fold::Mean)) { return e.report(error(Code::BadValue, where).arg("reason", because(Why::EmptyArray).text())); }
+  if (a.numbers.empty() && (what == Fold::Max || what == Fold::Min || what == Fold::Mean)) { return e.report(error(Code::BadValue, where).arg("action", "reduce this array").arg("reason", because(Why::EmptyArray).text())); }
   if (!along || !a.is_table()) { return Value(fold(what, a.numbers.data(), a.numbers.size(), 1)); }
   const bool is_down = *along == 0 || *along == -2;
   std::vector<double> out;

@@ -78,7 +78,8 @@ auto space_union(Evaluator& evaluator, const Arguments& given) -> Value {
 // `SpaceGenerator.create("post-order-apply", sch_rules=...)`, `create("union", ...)`, or `create(function)`.
 auto create_space(Evaluator& evaluator, const Arguments& given) -> Value {
   const Argument* kind = given.positional > 0 ? &given.all[0] : given.keyword(Name("kind"));
-  if (!kind) { return evaluator.report(error(Code::TooFewArguments, given.call).arg("callee", "SpaceGenerator.create").arg("count", "1").arg("given", "0")); }
+  if (!kind) { return evaluator.report(error(Code::TooFewArguments, given.call).arg("callee", "SpaceGenerator.create").arg("count", "1").arg("given", "0")
+                                           .remedy("name the kind of space, as in `SpaceGenerator.create(\"post-order-apply\")`")); }
   if (kind->value.as<eval::Function>()) {
     Arguments of_function = given;
     if (given.positional == 0) { of_function.all[static_cast<size_t>(kind - given.all.data())].keyword = Name("sch_fn"); }

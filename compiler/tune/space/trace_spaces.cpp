@@ -101,7 +101,7 @@ auto metaschedule_space(const SpaceContext& context, const target::Target& targe
     return [postprocs = std::move(postprocs), numbers, function](Schedule& sch) -> Status {
       std::string rejected_by;
       LOOPSMITH_TRY(is_kept, metaschedule::run_postprocs(sch, postprocs, numbers, &rejected_by));
-      if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("reason", because(Why::PostprocRejects).arg("name", rejected_by).text()); }
+      if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("reason", because(Why::PostprocRejects).arg("name", rejected_by).text()).remedy("leave `" + rejected_by + "` out of `--postprocs`"); }
       return ok();
     };
   };

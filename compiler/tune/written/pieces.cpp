@@ -141,7 +141,7 @@ class Lists {
     }
     std::vector<Value> out;
     if (!list) {
-      (void)evaluator_.report(error(Code::BadValue).arg("reason", because(Why::NotAList).arg("option", option).arg("text", text).text()));
+      (void)evaluator_.report(error(Code::BadValue).arg("action", "read `" + option + "`").arg("reason", because(Why::NotAList).arg("option", option).arg("text", text).text()));
       return out;
     }
     const eval::ScopeRef scope = names_used(*list);
@@ -203,7 +203,7 @@ class Lists {
     return Value(Ref<eval::Object>(out.get()));
   }
 
-  /// `--space 'PostOrderApply(...)'`.
+  /// Reads the value of `--space` into `out`: a call such as `PostOrderApply(...)`, or the name of a function.
   void read_space(const std::string& text, SpacePieces& out) {
     const std::vector<Value> made = items_of(text, "--space");
     if (has_errors(evaluator_.diagnostics)) { return; }
@@ -312,7 +312,7 @@ class Lists {
       for (const auto& [key, value] : dict ? dict->entries() : std::vector<std::pair<Value, Value>>()) { add_mutator(key, value, out); }
       return out;
     }
-    // `NAME=SHARE` is an item of a dictionary.
+    // `NAME=SHARE` means `{NAME: SHARE}`; a name without a share has the share 1.
     for (const std::string& item : parts_of(text)) {
       const size_t equals = item.find('=');
       const bool has_share = equals != std::string::npos && item.find('(') > equals;

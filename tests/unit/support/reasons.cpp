@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "support/message_text.h"
 #include "support/text.h"
 #include "tests/support/paths.h"
 #include "tests/unit/catch.h"
@@ -57,6 +58,25 @@ TEST_CASE("arguments are filled in, and a noun follows the number before it") {
   CHECK(because(Why::PadValueCount).arg("count", size_t{2}).text() == "its pad value is 2 values, not one");
   CHECK(because(Why::RangesCount).arg("count", 3).arg("dimensions", 1).text() == "there are 3 begins and ends for 1 dimension");
   CHECK(because(Why::MapNotInvertible).arg("analysis_message", "a {text} with braces").text() == "a {text} with braces");
+}
+
+TEST_CASE("no message has a plural behind the count 1") {
+  const std::set<std::string> no_plurals = {"as", "axis", "begins", "belongs", "declares", "does", "has", "is", "lacks", "reads", "s", "uses", "waits"};
+  std::vector<std::string> messages;
+  auto filled = [](std::string_view text) {
+    std::vector<std::pair<std::string, std::string>> ones;
+    for (std::string& argument : arguments_in(text)) { ones.emplace_back(std::move(argument), "1"); }
+    return fill_message(text, ones);
+  };
+  for (Why why : all_reasons()) { messages.push_back(filled(reason_text(why))); }
+  for (Code code : all_codes()) { messages.push_back(filled(code_text(code))); }
+  for (const std::string& message : messages) {
+    std::istringstream words(message);
+    for (std::string before, word; words >> word; before = word) {
+      CAPTURE(message);
+      CHECK((before != "1" || !word.ends_with("s") || no_plurals.contains(word)));
+    }
+  }
 }
 
 TEST_CASE("the code gives each reason somewhere") {
