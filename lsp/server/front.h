@@ -3,7 +3,8 @@
 // programs: the worker analyses texts, and separate processes run and tune programs. The front parses only JSON and does not use libuv;
 // its Host (loop.cpp, or a test) calls it.
 //
-// Messages for the worker are passed on unchanged. When the worker dies, the front answers every pending request with an error, starts a new worker
+// Messages for the worker are passed on unchanged. A worker that makes no progress within the limits of `FrontOptions` is killed (front_worker.cpp). When the
+// worker dies, the front answers every pending request with an error, starts a new worker
 // and sends it all open documents. A document whose content killed a worker twice is not sent again until it is edited; until then it has a
 // diagnostic. A request that killed a worker twice is refused until the text changes; other requests about the document still work. One thread.
 #pragma once

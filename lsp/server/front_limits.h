@@ -1,4 +1,5 @@
-// Limits of crashes and restarts of the worker, and the types of messages to the client. Private to the front.
+// Limits of crashes and restarts of the worker, and the types of messages to the client. Private to the front. The limits of a worker that hangs are options
+// (`FrontOptions` in front.h).
 #pragma once
 
 #include <chrono>

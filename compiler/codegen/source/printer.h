@@ -1,7 +1,8 @@
 // The printer of kernels; its parts: expressions.cpp, calls.cpp, device_calls.cpp, statements.cpp.
 //
-// A vector is printed lane by lane: `lane(e, k)` is the text of lane k of an expression. Statements with vectors first load all lanes,
-// several at once if the address is aligned, and then compute and store them.
+// A vector is printed lane by lane: `lane(e, k)` is the text of lane k of an expression. Statements with vectors first load all lanes, then compute and store
+// them. Two or four elements of 32 or 64 bits are loaded and stored at once where the address is aligned (`wide_lanes`). Elements of 8 and 16 bits are
+// loaded one by one, since they are converted; only copies, which do not convert, move up to 16 bytes at once (`copy`).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// The reference page equals the rows of the primitives (LOOPSMITH_UPDATE=1 writes it), and its examples run.
+// The reference page and the grammar that colours files in VS Code equal the rows of the primitives (LOOPSMITH_UPDATE=1 writes both), and the
+// examples of the page run.
 #include "script/reference.h"
 
 #include <cstdlib>
@@ -78,4 +79,27 @@ TEST_CASE("docs/primitives.md equals the page that the rows give", "[reference]"
   text << in.rdbuf();
   INFO("LOOPSMITH_UPDATE=1 writes it again");
   CHECK(text.str() == page);
+}
+
+TEST_CASE("the grammar of VS Code colours every primitive", "[reference]") {
+  std::string names;
+  for (const schedule::Primitive* primitive : schedule::all_primitives()) {
+    names += (names.empty() ? "" : "|") + std::string(primitive->name);
+    if (primitive->name == "get_block") { names += "|get_sblock"; }
+  }
+  const std::string path = tests::source_folder() + "/editors/vscode/syntaxes/tirscript.tmLanguage.json";
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  std::string grammar = text.str();
+  constexpr std::string_view before = R"("match": "\\b(sch)\\.()", after = R"()\\b")";
+  size_t begin = grammar.find(before);
+  REQUIRE(begin != std::string::npos);
+  begin += before.size();
+  const size_t end = grammar.find(after, begin);
+  REQUIRE(end != std::string::npos);
+  if (std::getenv("LOOPSMITH_UPDATE")) { std::ofstream(path) << grammar.replace(begin, end - begin, names); }
+  INFO("LOOPSMITH_UPDATE=1 writes it again");
+  CHECK(grammar.substr(begin, names.size()) == names);
+  CHECK(grammar.substr(begin + names.size(), after.size()) == after);
 }

@@ -1,9 +1,13 @@
 // Lowering: every stage keeps the program's results and produces its documented form.
+#include <fstream>
+#include <set>
+
 #include "interp/compare.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "tests/support/paths.h"
 #include "tests/unit/transform/programs.h"
 #include "transform/pipelines.h"
 
@@ -170,6 +174,26 @@ TEST_CASE("stages can be asked for by name, and an unknown one names them all") 
   REQUIRE(!wrong.ok());
   CHECK(wrong.diagnostics()[0].code == Code::UnknownStage);
   CHECK(wrong.diagnostics()[0].remedies[0].find("flatten_buffer") != std::string::npos);
+}
+
+TEST_CASE("docs/gpu.md has a row for each stage that runs for devices only") {
+  auto names_for = [](std::string_view target_kind) {
+    std::set<std::string> names;
+    for (const transform::Stage& stage : transform::pipeline(target_kind)) { names.insert(stage.name); }
+    return names;
+  };
+  std::set<std::string> of_devices = names_for("cuda");
+  of_devices.merge(names_for("opencl"));
+  for (const std::string& name : names_for("llvm")) { of_devices.erase(name); }
+  std::set<std::string> documented;
+  std::ifstream page(tests::source_folder() + "/docs/gpu.md");
+  bool is_table = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("| stage |")) { is_table = true; }
+    if (!line.starts_with("|")) { is_table = false; }
+    if (is_table && line.starts_with("| `")) { documented.insert(line.substr(3, line.find('`', 3) - 3)); }
+  }
+  CHECK(documented == of_devices);
 }
 
 TEST_CASE("lowering a lowered module is legal and changes nothing") {
