@@ -23,6 +23,7 @@
 #include "ir/vocabulary.h"
 #include "support/confinement.h"
 #include "support/process.h"
+#include "support/text.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -127,7 +128,7 @@ auto apart(Session& session, const char* doing, const std::function<bool()>& wor
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
     if (count <= 0) {
       if (session.host().color && seconds > patience_seconds) {
-        session.complain(fmt::format("\r{}, {:.0f} s (Ctrl-C stops)", doing, seconds));
+        session.complain(fmt::format("\r{}, {} (Ctrl-C stops)", doing, waiting_text(seconds)));
         is_shown = true;
       }
       continue;

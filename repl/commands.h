@@ -1,4 +1,4 @@
-// The commands of the REPL: one row each, in commands/NAME.cpp; commands.cpp lists them.
+// The commands of the REPL: one row each, in the files of their families in commands/; commands.cpp lists them.
 #pragma once
 
 #include <string>
@@ -21,11 +21,20 @@ struct Command {
 /// The command whose name is most similar to a misspelt name; empty: none is similar enough.
 [[nodiscard]] auto closest_command(std::string_view name) -> std::string;
 
-// commands/*.cpp
-extern const Command help_command, load_command, programs_command, with_command, print_command, undo_command, redo_command, goto_command,
-    steps_command, diff_command, trace_command, lower_command, llvm_command, asm_command, run_command, bench_command, space_command, tune_command,
-    save_command, target_command, verify_command, quit_command, hint_command, why_not_command, repair_command, tree_command,
-    branch_command, set_command, mode_command, time_command, history_command, past_command, shell_command, why_command, explain_command, what_if_command, watch_command, loops_command, footprint_command, accesses_command, roofline_command, jobs_command, wait_command, stop_command, take_command, search_command;
+// commands/basics.cpp
+extern const Command help_command, load_command, programs_command, with_command, undo_command, redo_command, goto_command, steps_command,
+    tree_command, branch_command, set_command, watch_command, target_command, quit_command;
+// commands/execution.cpp
+extern const Command run_command, verify_command, bench_command, why_command, space_command, tune_command;
+// commands/history.cpp
+extern const Command history_command, past_command, explain_command, mode_command, time_command, shell_command;
+// commands/jobs.cpp
+extern const Command jobs_command, wait_command, stop_command, search_command, take_command;
+// commands/moves.cpp
+extern const Command hint_command, why_not_command, what_if_command, repair_command, footprint_command, accesses_command, roofline_command,
+    loops_command;
+// commands/views.cpp
+extern const Command print_command, diff_command, trace_command, save_command, lower_command, llvm_command, asm_command;
 
 /// Makes the result of a search the next step. If the search began at a step `sch.tune()` on the way here, its statements replace that step;
 /// else they are a step that begins with the program as written. False: an error was reported.

@@ -74,7 +74,7 @@ void BackgroundJobs::Job::note(const std::string& line) {
   if (kind == "progress") {
     progress = fmt::format("{:.0f} trials", number_in(event, "trial"));
     if (double best = number_in(event, "best_seconds"); best > 0) { progress += ", best " + duration_text(best); }
-    progress += fmt::format(", {:.0f} s", number_in(event, "elapsed"));
+    progress += ", " + waiting_text(number_in(event, "elapsed"));
   } else if (kind == "done") {
     trace = text_in(event, "trace");
     seconds = number_in(event, "best_seconds");

@@ -18,7 +18,7 @@ namespace {
 // The program as a function with this name.
 auto program_text(const IRModule& module, const std::string& name) -> std::string {
   std::string text = eval::make_object<frontend::ProgramObject>(module, Name("main"), true, Origin())->text();
-  // The comment at the top of a printed program has its import.
+  // A printed program begins with its imports as a comment, which is left out here.
   const size_t decorator = text.find("@T.prim_func");
   text.erase(0, decorator == std::string::npos ? 0 : decorator);
   const std::string head = "def main(";

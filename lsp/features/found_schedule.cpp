@@ -41,21 +41,18 @@ auto write_found(const Snapshot& snapshot, const FoundSchedule& found, std::stri
     if (rewrite.edits.empty()) { rewrite.why_not = fmt::format("`{}` is not replaced: {}", replaced, rewrite.why_not); }
     return rewrite;
   }
-  ScheduleInFile written = in_form_of(snapshot, found.text);
-  std::optional<Insertion> insertion = found.insert && written.text == found.text ? found.insert : insertion_after(snapshot, found.function, written.text);
-  if (!insertion) { return refused(fmt::format("`{}` is not in the file any more; the schedule was not inserted", found.function)); }
+  auto placed = workspace::placed_after(snapshot, found.function, found.text);
+  if (!placed) { return refused(fmt::format("`{}` is not in the file any more; the schedule was not inserted", found.function)); }
   TextRewrite rewrite{insert_title, {}, {}};
-  if (written.imports) { rewrite.edits.push_back(*written.imports); }
-  rewrite.edits.push_back({{insertion->offset, insertion->offset}, insertion->text});
+  if (placed->imports) { rewrite.edits.push_back(std::move(*placed->imports)); }
+  rewrite.edits.push_back({{placed->insertion.offset, placed->insertion.offset}, std::move(placed->insertion.text)});
   return rewrite;
 }
 
 auto write_result(const Snapshot& snapshot, const JobFacts& job, std::string_view replaced) -> TextRewrite {
   // The search of the space of a schedule finds a schedule of its own.
   if (job.fills() && !job.hole_state.empty()) { return fill_hole(snapshot, job); }
-  FoundSchedule found{job.function, job.schedule_text};
-  if (job.insert && job.version == snapshot.version() && job.insert->first <= snapshot.text().size()) { found.insert = Insertion{job.insert->first, job.insert->second}; }
-  return write_found(snapshot, found, replaced);
+  return write_found(snapshot, {job.function, job.schedule_text}, replaced);
 }
 
 }  // namespace loopsmith::lsp

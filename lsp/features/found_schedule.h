@@ -2,7 +2,6 @@
 // was for. The search may be an earlier one.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,9 +16,8 @@ namespace loopsmith::lsp {
 inline constexpr const char* insert_title = "Insert best schedule";
 
 struct FoundSchedule {
-  std::string function;                   // the program that was searched
-  std::string text;                       // the schedule function
-  std::optional<Insertion> insert = {};   // its place, if the text has not changed since the search began
+  std::string function;   // the program that was searched
+  std::string text;       // the schedule function
 };
 
 /// `replaced`: the schedule to replace; empty: the schedule goes behind the program. Without edits `why_not` is an error message.

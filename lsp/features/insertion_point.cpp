@@ -140,15 +140,15 @@ auto point_for_program(const Snapshot& snapshot, Origin at) -> std::optional<Ins
   if (has_schedule) { return point; }
   std::string mark = "\x01";
   std::string text = workspace::schedule_function({.program = program->name.str(), .name = program->name.str() + "_schedule", .body = mark + "\n"});
-  ScheduleInFile written = in_form_of(snapshot, text);
-  auto insertion = insertion_after(snapshot, program->name.view(), written.text);
-  if (!insertion) { return std::nullopt; }
+  auto placed = workspace::placed_after(snapshot, program->name.view(), text);
+  if (!placed) { return std::nullopt; }
+  workspace::Insertion* insertion = &placed->insertion;
   size_t hole = insertion->text.find(mark);
   if (hole == std::string::npos) { return std::nullopt; }
   // A variable with the name of the program would hide it where the schedule is made.
   InsertionPoint made{schedule::Schedule(program->module), {}, insertion->offset, {Name("sch"), program->name}, insertion->text.substr(0, hole),
              insertion->text.substr(hole + mark.size()), fmt::format("{} as written", program->name.view())};
-  made.imports = std::move(written.imports);
+  made.imports = std::move(placed->imports);
   return made;
 }
 

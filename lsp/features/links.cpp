@@ -1,10 +1,11 @@
-// Comments, line by line: see links.h.
+// Codes, primitives and records in comments: see links.h.
 #include "lsp/features/links.h"
 
 #include <algorithm>
 
 #include "lsp/features/steps.h"
 #include "schedule/primitive.h"
+#include "workspace/edits/certificate.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -38,8 +39,6 @@ auto comment_in(const std::string& text, size_t begin, size_t end) -> size_t {
   return end;
 }
 
-auto lower(char c) -> char { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 }  // namespace
 
 auto mentions(const Snapshot& snapshot) -> std::vector<Mention> {
@@ -72,7 +71,7 @@ auto mentions(const Snapshot& snapshot) -> std::vector<Mention> {
       if (schedule::find_primitive(name) != nullptr) { add(begin, close, Mention::Of::Primitive, std::move(name)); }
       open = text.find('`', close + 1);
     }
-    constexpr std::string_view tuned = "# Tuned: ";
+    static const std::string tuned = "# " + std::string(workspace::tuned_comment);
     if (text.compare(comment, tuned.size(), tuned) == 0) {
       const script::FileSchedule* schedule = schedule_at(snapshot, static_cast<uint32_t>(comment));
       if (schedule != nullptr && !schedule->program_name.empty()) { add(comment + 2, comment + tuned.size() - 2, Mention::Of::Records, schedule->program_name.str()); }
@@ -80,51 +79,6 @@ auto mentions(const Snapshot& snapshot) -> std::vector<Mention> {
   }
   std::sort(found.begin(), found.end(), [](const Mention& a, const Mention& b) { return a.span.begin < b.span.begin; });
   return found;
-}
-
-auto comment_folds(const Snapshot& snapshot) -> std::vector<CommentFold> {
-  constexpr uint32_t least = 3;
-  std::vector<CommentFold> folds;
-  std::vector<uint32_t> regions;   // the first lines of the open regions
-  uint32_t begin = 0;
-  uint32_t count = 0;              // the number of consecutive comment lines up to here
-  uint32_t last_end = 0;
-  std::string_view text = snapshot.text();
-  uint32_t offset = 0;
-  while (offset <= text.size()) {
-    auto end = static_cast<uint32_t>(std::min(text.find('\n', offset), text.size()));
-    std::string_view line = text.substr(offset, end - offset);
-    size_t first = line.find_first_not_of(" \t");
-    std::string_view comment = first != std::string_view::npos && line[first] == '#' ? line.substr(first + 1) : std::string_view();
-    while (comment.starts_with(' ')) { comment.remove_prefix(1); }
-    bool is_comment = first != std::string_view::npos && line[first] == '#';
-    bool opens = comment == "region" || comment.starts_with("region ");
-    bool closes = comment.starts_with("endregion");
-    if (is_comment && !opens && !closes) {
-      if (count++ == 0) { begin = offset; }
-      last_end = end;
-    } else {
-      if (count >= least) { folds.push_back({{begin, last_end}, false}); }
-      count = 0;
-    }
-    if (opens) { regions.push_back(offset); }
-    if (closes && !regions.empty()) {
-      folds.push_back({{regions.back(), end}, true});
-      regions.pop_back();
-    }
-    offset = end + 1;
-  }
-  if (count >= least) { folds.push_back({{begin, last_end}, false}); }
-  std::sort(folds.begin(), folds.end(), [](const CommentFold& a, const CommentFold& b) { return a.span.begin < b.span.begin; });
-  return folds;
-}
-
-auto matches_query(std::string_view name, std::string_view query) -> bool {
-  size_t at = 0;
-  for (char c : name) {
-    if (at < query.size() && lower(c) == lower(query[at])) { ++at; }
-  }
-  return at == query.size();
 }
 
 }  // namespace loopsmith::lsp

@@ -1,9 +1,7 @@
 // Links from comments to documents and records: codes of diagnostics, primitives, measurements of a program.
-// Also folds of regions and of long comments, and matching of names by a few letters.
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "workspace/snapshot.h"
@@ -23,15 +21,5 @@ struct Mention {
 };
 /// In the order of the text.
 [[nodiscard]] auto mentions(const workspace::Snapshot& snapshot) -> std::vector<Mention>;
-
-struct CommentFold {
-  Span span;
-  bool is_region = false;
-};
-/// From `# region` to its `# endregion`, nested ones too; and three or more lines of comments in a row.
-[[nodiscard]] auto comment_folds(const workspace::Snapshot& snapshot) -> std::vector<CommentFold>;
-
-/// True when a name contains the letters of a query in order, ignoring case. An empty query matches every name.
-[[nodiscard]] auto matches_query(std::string_view name, std::string_view query) -> bool;
 
 }  // namespace loopsmith::lsp

@@ -18,6 +18,7 @@
 #include "support/text.h"
 #include "support/text_diff.h"
 #include "syntax/schedule_form.h"
+#include "workspace/edits/certificate.h"
 #include "workspace/edits/migration.h"
 
 namespace loopsmith::lsp {
@@ -300,7 +301,7 @@ auto with_certificate(const Snapshot& snapshot, Span lines, uint32_t least) -> S
     std::string_view above = snapshot.lines().line_text(snapshot.text(), line - 1);
     above.remove_prefix(std::min(above.find_first_not_of(" \t"), above.size()));
     if (start < least || !above.starts_with("#")) { break; }
-    if (above.starts_with("# Tuned: ")) { out.begin = start; }
+    if (above.starts_with("# " + std::string(workspace::tuned_comment))) { out.begin = start; }
   }
   return out;
 }
@@ -308,9 +309,7 @@ auto with_certificate(const Snapshot& snapshot, Span lines, uint32_t least) -> S
 // Replaces the whole function of a schedule by another function with the old name.
 void replace_function(const Snapshot& snapshot, const Body& body, std::string_view function_text, TextRewrite& rewrite) {
   ScheduleInFile written = in_form_of(snapshot, function_text);
-  const std::string eol = line_break_of(snapshot);
-  std::string text;
-  for (char c : written.text) { c == '\n' ? text += eol : text += c; }
+  std::string text = workspace::with_line_breaks(written.text, workspace::line_break_of(snapshot.text()));
   size_t begin = text.find("def ");
   size_t end = begin == std::string::npos ? begin : text.find('(', begin);
   const syntax::PlacedItem* placed = snapshot.syntax().item_at(body.item_begin);

@@ -39,9 +39,8 @@ auto apply_schedule(const Snapshot& snapshot, const script::FileSchedule& schedu
     return refuse("the program would be written with `T` and `I`, as `from tvm.script import ir as I, tir as T` makes them, and the file does not import them so");
   }
 
-  std::string wanted = to_name(schedule.program_name.empty() ? schedule.name.str() : schedule.program_name.str() + "_" + schedule.name.str());
-  std::string name = wanted;
-  for (int i = 2; contains_name(snapshot.text(), name); ++i) { name = fmt::format("{}_{}", wanted, i); }
+  const std::string wanted = to_name(schedule.program_name.empty() ? schedule.name.str() : schedule.program_name.str() + "_" + schedule.name.str());
+  const std::string name = workspace::free_name(snapshot.text(), wanted);
   size_t steps = run->steps.size();
   std::string text = fmt::format("# `{}` as `{}` makes it, in {}.\n", schedule.program_name.view(), schedule.name.view(), count_text(static_cast<int64_t>(steps), "step"));
   PrimFunc only;

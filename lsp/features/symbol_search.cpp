@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "lsp/features/links.h"
 #include "lsp/jobs/wording.h"
 #include "support/text.h"
 
@@ -13,6 +12,8 @@ namespace loopsmith::lsp {
 namespace {
 
 using workspace::Snapshot;
+
+auto lower(char c) -> char { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 void add_found(const std::vector<Symbol>& symbols, const std::string& container, std::string_view query, std::vector<FoundSymbol>& out) {
   for (const Symbol& symbol : symbols) {
@@ -44,6 +45,14 @@ auto target_text(const std::string& target) -> std::string {
 }
 
 }  // namespace
+
+auto matches_query(std::string_view name, std::string_view query) -> bool {
+  size_t at = 0;
+  for (char c : name) {
+    if (at < query.size() && lower(c) == lower(query[at])) { ++at; }
+  }
+  return at == query.size();
+}
 
 auto symbols_found(const Snapshot& snapshot, std::string_view query) -> std::vector<FoundSymbol> {
   std::vector<FoundSymbol> out;

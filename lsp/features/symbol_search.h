@@ -10,6 +10,9 @@
 
 namespace loopsmith::lsp {
 
+/// True when a name contains the letters of a query in order, ignoring case. An empty query matches every name.
+[[nodiscard]] auto matches_query(std::string_view name, std::string_view query) -> bool;
+
 struct FoundSymbol {
   std::string name;
   SymbolKind kind{};

@@ -54,7 +54,6 @@ struct JobFacts {
   std::string difference;     // of a comparison: the first result that differs
   std::string hole_state;     // of a search for a hole: a name for the program at the hole, as in `Hole::state`
   std::string schedule_text;  // of a search: the schedule that it found
-  std::optional<std::pair<uint32_t, std::string>> insert;   // the offset and the text to insert there, in the text that the search was started with
   uint64_t text_hash = 0;     // of the declarations that the job depends on (`hash_of_declarations`); used by the worker only, never sent
 
   [[nodiscard]] auto is_done() const -> bool { return phase == JobPhase::Done; }

@@ -83,7 +83,6 @@ auto to_json(const JobFacts& job) -> Json {
   if (job.seconds > 0) { json["seconds"] = job.seconds; }
   if (job.plain_seconds > 0) { json["plain_seconds"] = job.plain_seconds; }
   if (job.share > 0) { json["share"] = job.share; }
-  if (job.insert) { json["insert"] = {{"offset", job.insert->first}, {"text", job.insert->second}}; }
   return json;
 }
 
@@ -105,10 +104,6 @@ auto job_from(const Json& params) -> std::optional<JobFacts> {
   job.seconds = number_in(params, "seconds").value_or(0);
   job.plain_seconds = number_in(params, "plain_seconds").value_or(0);
   job.share = number_in(params, "share").value_or(0);
-  const Json& insert = member(params, "insert");
-  auto offset = int_in(insert, "offset");
-  std::string text = string_in(insert, "text");
-  if (offset && *offset >= 0 && *offset <= UINT32_MAX && !text.empty()) { job.insert.emplace(static_cast<uint32_t>(*offset), std::move(text)); }
   return job;
 }
 

@@ -230,7 +230,7 @@ void Front::watch_worker() {
   bool is_hung = host_.worker_cpu() - working_->cpu > options_.hang_limit + allowance;
   bool is_stuck = spent > options_.stuck_limit + allowance;
   if (is_hung || is_stuck) {
-    log(Warning, fmt::format("the analysis worker made no progress for {:.1f} s and is stopped", std::chrono::duration<double>(spent).count()));
+    log(Warning, fmt::format("the analysis worker made no progress for {} and is stopped", duration_text(std::chrono::duration<double>(spent).count())));
     return host_.kill_worker();
   }
   host_.to_worker(framed("", {{header::ping, 1}}));

@@ -624,9 +624,6 @@ auto Jobs::facts_of(const Job& job) -> JobFacts {
     if (job.progress.floor_seconds && job.progress.best_seconds) { facts.share = *job.progress.floor_seconds / *job.progress.best_seconds; }
     facts.hole_state = string_in(member(job.result, "hole"), "state");
     facts.schedule_text = string_in(job.result, "schedule_text");
-    const Json& insert = member(job.result, "insert");
-    auto offset = int_in(insert, "offset");
-    if (offset && *offset >= 0 && *offset <= UINT32_MAX) { facts.insert.emplace(static_cast<uint32_t>(*offset), string_in(insert, "text")); }
   }
   return facts;
 }

@@ -4,13 +4,13 @@
 //
 // The process reads the text on its standard input and writes lines of JSON:
 //   {"event":"progress","trial":12,"trials":64,"best_seconds":0.00123,"elapsed":15.2}
-//   {"event":"done","schedule_text":"...","insert":{"offset":812,"text":"..."},"verified":"..."}
+//   {"event":"done","schedule_text":"...","verified":"..."}
 //   {"event":"error","message":"..."}
 // A measurement is a job as well: `loopsmith bench - --json` writes a line per row ({"name":"plain","seconds":0.0012,"gflops":3.1,...}).
 // A comparison of results: `loopsmith verify - --json` writes one line ({"compared":true,"equal":true,"how":"interpreter, all outputs",...}).
 // A run: `loopsmith run - --json` writes a line per result ({"name":"C","dtype":"float32","shape":[16],"min":0,"max":1,"mean":0.5}).
 // A run with every access checked: `loopsmith interpret - --json` writes the same lines, and also warnings and the error.
-// `insert` is a byte offset in the text that the process read. SIGINT: stop, and report the best so far as done; SIGUSR1: pause; SIGUSR2: resume.
+// SIGINT: stop, and report the best so far as done; SIGUSR1: pause; SIGUSR2: resume.
 #pragma once
 
 #include <cstdint>

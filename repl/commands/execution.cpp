@@ -1,4 +1,4 @@
-// Commands that execute: run, verify, bench, tune.
+// Commands that execute: run, verify, bench, why, tune; and space, the candidates that tune would try.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -485,7 +485,7 @@ class Progress {
     }
     if (p.elapsed_seconds - shown_ < 0.25 && p.phase == "measuring") { return; }
     shown_ = p.elapsed_seconds;
-    session_.complain(fmt::format("\r  {:<10} {:>4} trials  best {:<11} {:>5.0f} s ", p.phase, p.trials, p.best_seconds > 0 ? duration_text(p.best_seconds) : "-", p.elapsed_seconds));
+    session_.complain(fmt::format("\r  {:<10} {:>4} trials  best {:<11} {:>9} ", p.phase, p.trials, p.best_seconds > 0 ? duration_text(p.best_seconds) : "-", waiting_text(p.elapsed_seconds)));
   }
 
  private:
@@ -543,7 +543,7 @@ auto choose_model(Session& session, tune::SessionOptions& options) -> bool {
   return true;
 }
 
-// `:tune 64`, `:tune 30s`; with `&` behind it, in the background.
+// Runs `:tune 64` (trials) or `:tune 30s`; with `&` behind the arguments, in the background.
 auto tune_here(Session& session, const std::vector<std::string>& given) -> bool {
   if (!needs_program(session)) { return false; }
   std::vector<std::string> arguments = given;

@@ -1,4 +1,4 @@
-// Commands for searches in the background: jobs, wait, stop, take. `:tune ... &` starts one (execution.cpp).
+// Commands for searches in the background: jobs, wait, stop, search, take. `:tune ... &` starts one (execution.cpp).
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -180,7 +180,7 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
     text = as_python(session, std::move(text));
     function = (alias.empty() ? "" : alias + " = " + program + "\n\n\n") + workspace::in_form_of(syntax::Document(text), is_python, function).text;
   }
-  std::string saved = workspace::with_edits(text, {workspace::placed_at_end(text, function)}) + behind;
+  std::string saved = workspace::with_edits(text, workspace::appended(text, function, is_python)) + behind;
   if (is_own && session.is_attached()) {
     if (!write_in_editor(session, before, saved, name)) { return false; }
   } else if (!write(session, arguments[0], saved, "schedule `" + name + "` written to " + arguments[0])) {

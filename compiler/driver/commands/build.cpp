@@ -29,6 +29,7 @@
 #include "support/hash.h"
 #include "support/process.h"
 #include "support/reasons.h"
+#include "support/text.h"
 #include "tune/database/database.h"
 
 namespace loopsmith::driver::commands {
@@ -370,7 +371,7 @@ class Builds {
         kernels += (kernels.empty() ? "" : ", ") + kernel.value("name", "");
         if (kernel.contains("schedule")) { kernels += fmt::format(" ({})", kernel.value("schedule", "")); }
       }
-      fmt::print("{}{}: {}  {:.2f} s\n", task.file, asked_.targets.size() > 1 ? " for " + task.target : "", kernels.empty() ? "nothing" : kernels, seconds);
+      fmt::print("{}{}: {}  {}\n", task.file, asked_.targets.size() > 1 ? " for " + task.target : "", kernels.empty() ? "nothing" : kernels, duration_text(seconds));
       for (const json& note : built["notes"]) { fmt::print(stderr, "{}: note: {}\n", task.file, note.get<std::string>()); }
     }
     built["source"] = fmt::format("{:016x}", task.source);
@@ -396,7 +397,7 @@ class Builds {
     if (!is_terminal_) { return; }
     double left = done_ > 0 ? seconds() / static_cast<double>(done_) * static_cast<double>(count_ - done_) : 0;
     fmt::print(stderr, "\r\033[K[{}/{}]{}{}", done_, count_, failed_ > 0 ? fmt::format(" {} failed", failed_) : "",
-               done_ > 0 && done_ < count_ ? fmt::format(", about {:.0f} s left", left) : "");
+               done_ > 0 && done_ < count_ ? ", about " + waiting_text(left) + " left" : "");
     if (done_ == count_) { fmt::print(stderr, "\r\033[K"); }
     std::fflush(stderr);
   }

@@ -16,19 +16,13 @@ namespace {
 auto trace_of_steps(const std::string& steps, const Selection& selection) -> Result<schedule::Trace> {
   const std::string file_text(selection.file->snapshot()->text());
   const std::string name = workspace::free_name(file_text, "candidate");
-  std::string body;
-  for (size_t begin = 0; begin < steps.size();) {
-    const size_t end = std::min(steps.find('\n', begin), steps.size());
-    body += "    " + steps.substr(begin, end - begin) + "\n";
-    begin = end + 1;
-  }
-  const std::string function = "def " + name + "(sch: tir.Schedule) -> None:\n" + body;
+  const std::string function = workspace::schedule_function({.program = selection.program.str(), .name = name, .body = steps});
   syntax::Document alone(function);
   if (Diagnostics problems = alone.diagnostics(); has_errors(problems)) {
     for (Diagnostic& d : problems) { d.where = {}; }
     return problems;
   }
-  auto file = SourceFile::from_text("candidate", file_text + "\n\n\n@ls.schedule(" + selection.program.str() + ")\n" + function);
+  auto file = SourceFile::from_text("candidate", workspace::with_edits(file_text, workspace::appended(file_text, function, false)));
   LOOPSMITH_TRY(run, file->document().run_schedule(name));
   Diagnostics problems = run.all_diagnostics();
   std::erase_if(problems, [](const Diagnostic& d) { return d.severity != Severity::Error; });

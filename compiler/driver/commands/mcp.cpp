@@ -41,6 +41,7 @@ const Usage usage{
     .details = "Tools: check, schedule, hint, bench, tune, measure. Each returns the output of the command with its name. Programs come as paths or\n"
                "as text; no tool changes a file. docs/mcp.md explains how to configure agents.",
     .options = {},
+    .reads_files = false,
     .examples = {{"loopsmith mcp", "what an agent's configuration names as its command"}},
 };
 
@@ -350,7 +351,7 @@ auto result_of(const std::string& name, const std::string& output, const std::st
     } else if (line.value("event", "") == "candidates") {
       rows = line["candidates"];
       for (const Json& row : rows) {
-        text += fmt::format("schedule {}: {}{}{}\n", row.value("number", 0), row.value("outcome", ""), row.contains("seconds") ? fmt::format(", {:.6g} s", row["seconds"].get<double>()) : "",
+        text += fmt::format("schedule {}: {}{}{}\n", row.value("number", 0), row.value("outcome", ""), row.contains("seconds") ? ", " + duration_text(row["seconds"].get<double>()) : "",
                             row.contains("message") ? ": " + row["message"].get<std::string>() : "");
       }
     } else if (line.value("event", "") == "error") {

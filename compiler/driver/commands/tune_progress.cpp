@@ -46,14 +46,14 @@ auto in_a_row(const std::string& bar, const std::string& text) -> std::string {
 
 /// "7 s of 20 s, search 16 s": the whole budget, and the part of it for the search; and the time of a comparison beyond it.
 auto time_text(const tune::Progress& p) -> std::string {
-  std::string out = fmt::format("{:.0f} s", p.elapsed_seconds);
+  std::string out = waiting_text(p.elapsed_seconds);
   if (p.limit_seconds <= 0 || p.phase == "done") { return out; }
   if (p.elapsed_seconds > p.limit_seconds) {
-    return out + fmt::format(": {:.0f} s more than asked for, as the comparison with the program takes longer", p.elapsed_seconds - p.limit_seconds);
+    return out + fmt::format(": {} more than asked for, as the comparison with the program takes longer", waiting_text(p.elapsed_seconds - p.limit_seconds));
   }
   bool is_search = p.phase != "confirming" && p.phase != "verifying";
-  out += fmt::format(" of {:.0f} s", p.limit_seconds);
-  return is_search && p.search_limit_seconds > 0 && p.search_limit_seconds < p.limit_seconds ? out + fmt::format(", search {:.0f} s", p.search_limit_seconds) : out;
+  out += " of " + waiting_text(p.limit_seconds);
+  return is_search && p.search_limit_seconds > 0 && p.search_limit_seconds < p.limit_seconds ? out + ", search " + waiting_text(p.search_limit_seconds) : out;
 }
 
 }  // namespace

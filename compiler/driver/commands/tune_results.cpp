@@ -142,7 +142,7 @@ void report_done(const tune::SessionResult& result) {
   std::string failures;
   for (const auto& [name, count] : result.progress.failures) { failures += fmt::format("{}{} {}", failures.empty() ? "" : ", ", count, name); }
   if (!result.device.empty()) { fmt::print(stderr, "measured on {}\n", result.device); }
-  fmt::print(stderr, "best: {}, {} trials in {:.0f} s{}\n", tune::best_text(result), result.progress.trials, result.progress.elapsed_seconds,
+  fmt::print(stderr, "best: {}, {} in {}{}\n", tune::best_text(result), count_text(result.progress.trials, "trial"), waiting_text(result.progress.elapsed_seconds),
              failures.empty() ? "" : "; left out: " + failures);
   if (!result.figures.empty()) { fmt::print(stderr, "compiled: {}\n", result.figures); }
   fmt::print(stderr, "time: {}\n", tune::profile_text(result.progress.profile));

@@ -24,7 +24,8 @@ auto best_text(const SessionResult& result) -> std::string {
 }
 
 auto profile_text(const Profile& profile) -> std::string {
-  return fmt::format("space {:.1f} s, search {:.1f} s, builds {:.1f} s, measurements {:.1f} s, comparison {:.1f} s", profile.space, profile.search, profile.build, profile.measure, profile.compare);
+  return fmt::format("space {}, search {}, builds {}, measurements {}, comparison {}", duration_text(profile.space), duration_text(profile.search), duration_text(profile.build),
+                     duration_text(profile.measure), duration_text(profile.compare));
 }
 
 auto why_nothing(const SessionResult& result) -> std::string {

@@ -117,6 +117,13 @@ auto insertion_after(const Snapshot& snapshot, std::string_view program, std::st
   return std::nullopt;
 }
 
+auto placed_after(const Snapshot& snapshot, std::string_view program, std::string_view function) -> std::optional<PlacedSchedule> {
+  ScheduleInFile written = in_form_of(snapshot, function);
+  auto insertion = insertion_after(snapshot, program, written.text);
+  if (!insertion) { return std::nullopt; }
+  return PlacedSchedule{std::move(*insertion), std::move(written.imports)};
+}
+
 auto placed_at_end(std::string_view text, std::string_view functions) -> TextEdit {
   size_t end = text.size();
   while (end > 0 && std::string_view("\r\n ").find(text[end - 1]) != std::string_view::npos) { --end; }

@@ -1,5 +1,6 @@
-// Inserts schedule functions into a text: behind a program or at the end of the file, in the form that the file requires, with the imports that the form
-// needs. The editor inserts behind the program, `tune --insert` and `:save` at the end; holes are filled by holes.h.
+// Inserts schedule functions into a text: behind a program (the editor) or at the end of the file (`tune --insert`, `:save`, the editor's rewriting of
+// schedules of tensor expressions), in the form that the file requires, with the imports that the form needs. Holes are filled by holes.h; the editor
+// replaces the statements of an existing schedule in lsp/features/rewrites.h.
 #pragma once
 
 #include <optional>
@@ -52,6 +53,12 @@ struct Insertion {
 /// Inserts functions behind the top-level declaration of a program, and behind the schedules for it that follow. `loopsmith build` applies the last schedule,
 /// so the inserted one takes effect, as with every other way of adding a schedule to a file. None: the text has no such program.
 [[nodiscard]] auto insertion_after(const Snapshot& snapshot, std::string_view program, std::string_view schedule_text) -> std::optional<Insertion>;
+/// A schedule function in the form of the file, and its place behind its program. None: the text has no such program.
+struct PlacedSchedule {
+  Insertion insertion;
+  std::optional<TextEdit> imports;   // imports that the form needs and the file lacks
+};
+[[nodiscard]] auto placed_after(const Snapshot& snapshot, std::string_view program, std::string_view function) -> std::optional<PlacedSchedule>;
 /// Inserts functions at the end of a text, in place of the blank lines there.
 [[nodiscard]] auto placed_at_end(std::string_view text, std::string_view functions) -> TextEdit;
 

@@ -4,6 +4,7 @@
 import * as vscode from 'vscode';
 import { randomBytes } from 'node:crypto';
 import { LanguageClient } from 'vscode-languageclient/node';
+import { duration, waiting } from './duration';
 
 interface News {
   job: number;
@@ -106,10 +107,6 @@ export class TuningPanel implements vscode.Disposable {
   }
 }
 
-function duration(seconds: number): string {
-  return seconds < 1e-3 ? `${(seconds * 1e6).toFixed(1)} us` : seconds < 1 ? `${(seconds * 1e3).toFixed(2)} ms` : `${seconds.toFixed(2)} s`;
-}
-
 function page(): string {
   const nonce = randomBytes(16).toString('hex');
   return `<!DOCTYPE html>
@@ -146,7 +143,8 @@ function page(): string {
 <script nonce="${nonce}">
 const vscode = acquireVsCodeApi();
 const $ = (id) => document.getElementById(id);
-const duration = (s) => s < 1e-3 ? (s * 1e6).toFixed(1) + ' us' : s < 1 ? (s * 1e3).toFixed(2) + ' ms' : s.toFixed(2) + ' s';
+const duration = ${duration.toString()};
+const waiting = ${waiting.toString()};
 let current;
 let paused = false;
 addEventListener('message', ({ data }) => {
@@ -168,7 +166,7 @@ function draw(s) {
   const budget = s.trials ? '/' + s.trials : '';
   $('line').textContent = s.state === 'failed' ? 'failed: ' + (s.message ?? '') :
     (s.state === 'done' ? 'done: ' : s.state === 'stopping' ? 'stopping: ' : s.state === 'paused' ? 'paused: ' : s.state === 'comparing' ? 'stopped; comparing the best with the program: ' : (s.phase === 'done' ? 'finishing' : s.phase ?? 'starting') + ': ') + 'trial ' + (s.trial ?? 0) + budget +
-    (s.elapsed !== undefined ? ', ' + s.elapsed.toFixed(0) + ' s' + (s.limit ? ' of ' + s.limit.toFixed(0) + ' s' : '') : '') +
+    (s.elapsed !== undefined ? ', ' + waiting(s.elapsed) + (s.limit ? ' of ' + waiting(s.limit) : '') : '') +
     (s.best_seconds ? ', best ' + duration(s.best_seconds) + rate : '');
   $('stop').hidden = s.state !== 'running' && s.state !== 'paused' && s.state !== 'comparing';
   $('stop').textContent = s.state === 'comparing' ? 'Give up the comparison' : 'Stop and keep the best';

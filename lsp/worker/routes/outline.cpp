@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "lsp/features/comment_folds.h"
 #include "lsp/features/formatting.h"
 #include "lsp/features/links.h"
 #include "lsp/features/symbol_search.h"

@@ -8,7 +8,9 @@
 
 #include "ir/dialects.h"
 #include "ir/equal.h"
+#include "lsp/features/comment_folds.h"
 #include "lsp/features/links.h"
+#include "lsp/features/symbol_search.h"
 #include "tests/support/effort.h"
 #include "tests/support/paths.h"
 #include "tests/unit/catch.h"

@@ -7,10 +7,26 @@ local searches, latest, view = {}, nil, nil
 local bars = { '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█' }
 local width = 60
 
+-- A duration in the form of Loopsmith's own texts (`duration_text` in compiler/support/text.h): "412.0 us", "1.098 ms", "12.35 s".
 local function duration(seconds)
-  if seconds < 1e-3 then return ('%.1f us'):format(seconds * 1e6) end
-  if seconds < 1 then return ('%.2f ms'):format(seconds * 1e3) end
-  return ('%.2f s'):format(seconds)
+  if seconds == 0 then return '0 s' end
+  local number, unit = seconds, 's'
+  for _, one in ipairs({ { 'ns', 1e9 }, { 'us', 1e6 }, { 'ms', 1e3 } }) do
+    if seconds * one[2] < 999.95 then
+      number, unit = seconds * one[2], one[1]
+      break
+    end
+  end
+  local decimals = number < 9.9995 and 3 or number < 99.995 and 2 or number < 999.95 and 1 or 0
+  return ('%.' .. decimals .. 'f %s'):format(number, unit)
+end
+
+-- A waiting time, rounded up to whole seconds (`waiting_text`): "8 s", "1:05 min", "2:00:09 h".
+local function waiting(seconds)
+  local whole = math.ceil(seconds)
+  if whole < 60 then return ('%d s'):format(whole) end
+  if whole < 3600 then return ('%d:%02d min'):format(math.floor(whole / 60), whole % 60) end
+  return ('%d:%02d:%02d h'):format(math.floor(whole / 3600), math.floor(whole / 60) % 60, whole % 60)
 end
 
 -- The best time so far, one bar per several trials, on a logarithmic scale: good schedules are many times as fast as bad ones.
@@ -60,7 +76,7 @@ local function lines_of(s)
   local rate = s.best_seconds and s.best_seconds > 0 and s.flops and (', %.1f GFLOP/s'):format(s.flops / s.best_seconds * 1e-9) or ''
   local state = s.state == 'running' and (s.phase == 'done' and 'finishing' or s.phase or 'starting') or s.state == 'comparing' and 'stopped, comparing the best with the program' or s.state
   local lines = { ('# %s: %s, trial %d%s%s'):format(s['function'], state, s.trial or 0,
-    s.trials and '/' .. s.trials or '', s.elapsed and (', %.0f s'):format(s.elapsed) or '') }
+    s.trials and '/' .. s.trials or '', s.elapsed and ', ' .. waiting(s.elapsed) or '') }
   if s.message then lines[#lines + 1] = s.message end
   if s.best_seconds and s.best_seconds > 0 then lines[#lines + 1] = ('best        %s%s'):format(duration(s.best_seconds), rate) end
   if s.plain_seconds then
