@@ -15,18 +15,22 @@
 namespace loopsmith::driver {
 namespace {
 
-const std::vector<Option>& common_options() {
-  static const std::vector<Option> options = {
-      {.name = "--color", .value = "WHEN", .help = "colours: auto (on a terminal), always, never"},
+// The options that commands share, in the order of the help.
+const std::vector<Option>& common_options(const Usage& usage) {
+  static const Option color{.name = "--color", .value = "WHEN", .help = "colours: auto (on a terminal), always, never"};
+  static const Option help{.name = "--help", .help = "this text", .short_name = "-h"};
+  static const std::vector<Option> of_all{color, help};
+  static const std::vector<Option> of_readers = {
+      color,
       {.name = "--import-root", .value = "DIR", .help = "the highest folder in which imports are searched; the default is the current folder", .repeatable = true},
       {.name = "--stdin-name", .value = "FILE", .help = "a name for standard input: its imports are searched beside this file"},
-      {.name = "--help", .help = "this text", .short_name = "-h"},
+      help,
   };
-  return options;
+  return usage.reads_files ? of_readers : of_all;
 }
 
 auto find_option(const Usage& usage, std::string_view name) -> const Option* {
-  for (const auto* list : {&usage.options, &common_options()}) {
+  for (const auto* list : {&usage.options, &common_options(usage)}) {
     for (const Option& option : *list) {
       if (option.name == name || (!option.short_name.empty() && option.short_name == name)) { return &option; }
     }
@@ -38,7 +42,7 @@ void print_usage(const Usage& usage) {
   fmt::print("usage: loopsmith {} {}\n\n{}\n", usage.command, usage.arguments, usage.summary);
   if (!usage.details.empty()) { fmt::print("\n{}\n", usage.details); }
   fmt::print("\noptions:\n");
-  for (const auto* list : {&usage.options, &common_options()}) {
+  for (const auto* list : {&usage.options, &common_options(usage)}) {
     for (const Option& option : *list) {
       std::string left(option.name);
       if (!option.short_name.empty()) { left = fmt::format("{}, {}", option.short_name, option.name); }
@@ -112,7 +116,7 @@ auto read_arguments(const Usage& usage, const std::vector<std::string>& args) ->
     }
     if (!option) {
       std::vector<std::string> known;
-      for (const auto* list : {&usage.options, &common_options()}) {
+      for (const auto* list : {&usage.options, &common_options(usage)}) {
         for (const Option& o : *list) { known.emplace_back(o.name); }
       }
       std::string meant = closest(name, known);

@@ -27,6 +27,7 @@ struct Usage {
   std::string_view summary;       // one sentence
   std::string_view details = {};  // paragraphs, wrapped as they are shown
   std::vector<Option> options = {};
+  bool reads_files = true;        // it takes the options about imports and standard input
   std::vector<std::pair<std::string_view, std::string_view>> examples = {};   // command line, its effect
   size_t least = 0;               // the least number of positional arguments
   size_t most = 0;

@@ -57,7 +57,7 @@ const Usage usage{
                 {.name = "--function", .value = "F", .help = "`import`, `explain`, `history`: the program meant, where FILE has several"},
                 {.name = "--workload", .value = "N", .help = "`import`: the program's line in database_workload.json, from 0, where the file has several"},
                 {.name = "--keep", .value = "N", .help = "`gc`: keeps this number of trials of each program, the fastest"},
-                {.name = "--older", .value = "DAYS", .help = "`gc`: removes trials that were measured longer ago"},
+                {.name = "--older", .value = "DAYS", .help = "`gc`: removes trials that were measured more than DAYS days ago"},
                 json_option},
     .examples = {{"loopsmith db list", "all tuned programs"},
                  {"loopsmith db best matmul > best.json", "then: loopsmith schedule matmul.tir --trace best.json"},
@@ -138,7 +138,7 @@ auto take_tvm_record(tune::Database& database, const TvmRecord& read, const IRMo
   return take(database, one, taken);
 }
 
-/// The records of a file whose programs are in the file beside it.
+/// Adds the records of a TVM database to ours. `programs`: those of the file of workloads beside it. `workload`: adds only its records; none: adds all.
 auto take_tvm_database(tune::Database& database, const std::string& path, const std::string& text, const std::vector<IRModule>& programs, std::optional<int64_t> workload,
                        Taken& taken) -> Status {
   std::vector<int> trials(programs.size(), 0);
@@ -185,7 +185,7 @@ auto take_log_record(tune::Database& database, const IRModule& program, const st
   return take_tvm_record(database, read, program, name, trial, taken);
 }
 
-/// The records of a log of AutoTVM that belong to the task of a template.
+/// Adds the records of a log of AutoTVM that belong to the task of a template.
 auto take_autotvm(tune::Database& database, const std::string& path, const std::string& text, const Selection& selection, Taken& taken) -> Status {
   LOOPSMITH_TRY(records, script::autotvm::read_autotvm_log(path, text));
   workspace::Document& document = selection.file->document();
@@ -210,7 +210,7 @@ auto take_autotvm(tune::Database& database, const std::string& path, const std::
   return ok();
 }
 
-/// The records of a log of the auto-scheduler that belong to a task of the file.
+/// Adds the records of a log of the auto-scheduler that belong to a task of the file.
 auto take_ansor(tune::Database& database, const std::string& path, const std::string& text, const Selection& selection, Taken& taken) -> Status {
   LOOPSMITH_TRY(records, script::auto_scheduler::read_ansor_log(path, text));
   frontend::File& file = selection.file->document().file();

@@ -154,6 +154,7 @@ auto doctor(std::vector<std::string> args) -> int {
       .summary = "Lists found and missing parts of this machine, and ways to get them.",
       .details = "Exit status 3 where a required part does not work; optional parts may be missing.",
       .options = {{.name = "--json", .help = "a line of JSON for each finding"}},
+      .reads_files = false,
       .examples = {{"loopsmith doctor", "a list for people"}},
   };
   auto read = read_arguments(usage, args);

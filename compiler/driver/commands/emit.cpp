@@ -46,7 +46,7 @@ const Usage usage{
                 target_option,
                 {.name = "--output", .value = "F", .help = "the output file; the default is standard output", .short_name = "-o"},
                 {.name = "--debug-info", .help = "the code carries the lines of the file, for debuggers, profilers and `addr2line`", .short_name = "-g"},
-                {.name = "--time", .value = "S", .help = "the time limit of the CUDA compiler; the default is 60 s"},
+                {.name = "--time", .value = "S", .help = "the time limit of the CUDA compiler; the default is 1min"},
                 {.name = "--compiler", .value = "C", .help = "the CUDA compiler: nvrtc, or the program nvcc; the default is nvrtc"},
                 {.name = "--opt-level", .value = "N", .help = "0 to 3; the default is the target's, else 2"},
                 json_option},

@@ -18,6 +18,7 @@ const Usage usage{
     .arguments = "[CODE]",
     .summary = "Explains a diagnostic by the code in brackets behind its message: meaning, importance, remedy.",
     .details = "Without a code, lists all codes.",
+    .reads_files = false,
     .examples = {{"loopsmith explain data-race", "the meaning, an example and the remedy"}},
     .least = 0,
     .most = 1,

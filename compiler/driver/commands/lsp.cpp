@@ -17,14 +17,15 @@ const Usage usage{
                "background. Opening a file checks it and applies its schedules; it never executes the program in it. A client on a\n"
                "port sends a token as `initializationOptions.token`: that of LOOPSMITH_TOKEN, else a random one, which is printed on\n"
                "standard error.",
-    .options = {{"--stdio", "", "uses standard input and output (the default)"},
+    .options = {{"--stdio", "", "uses standard input and output, as without an option"},
                 {"--socket", "PATH", "waits for one client on this Unix socket instead, which only you can open"},
                 {"--port", "N", "waits for one client with the token on this port of the local machine instead"},
                 {"--record", "F", "records the session in a file, a line of JSON for each message"},
-                {"--hang-limit", "SECONDS", "processor time without progress after which analysis is stopped (1)"},
-                {"--tuner", "PROGRAM", "the program to start as `PROGRAM tune - --json` for searches (this program)"},
+                {"--hang-limit", "TIME", "the processor time without progress, as `2s`, after which analysis is stopped; the default is 1s"},
+                {"--tuner", "PROGRAM", "the program to start as `PROGRAM tune - --json` for searches; the default is this program"},
                 // vscode-languageclient adds this option to the command line of a server.
                 {"--clientProcessId", "PID", "accepted and not used, as `initialize` sends it"}},
+    .reads_files = false,
     .examples = {{"loopsmith lsp", "the command in an editor's configuration"},
                  {"loopsmith lsp --record session.jsonl", "records the messages of editor and server"}},
 };

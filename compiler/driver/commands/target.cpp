@@ -25,6 +25,7 @@ const Usage usage{
     .details = "The peaks of this machine (multiply-adds, copies) are measured in about two seconds, and kept. Those of a busy machine are measured\n"
                "again the next time, and the best of all measurements counts.",
     .options = {{.name = "--measure", .help = "measures the peaks again, and forgets the former ones"}, json_option},
+    .reads_files = false,
     .examples = {{"loopsmith target show", "this machine"}, {"loopsmith target show \"llvm -mcpu=znver4 -num-cores=8\"", "another machine, by its name"}},
     .least = 1,
     .most = 2,

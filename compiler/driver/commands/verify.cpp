@@ -47,7 +47,7 @@ const Usage usage{
                 arg_option,
                 inputs_option,
                 random_option,
-                {.name = "--time", .value = "S", .help = "the time limit; the default is 120 s"},
+                {.name = "--time", .value = "S", .help = "the time limit; the default is 2min"},
                 json_option},
     .examples = {{"loopsmith verify matmul.tir --with matmul_blocked", "interpreter against compiled code"},
                  {"loopsmith verify gather.tir --with fast --inputs case.npz", "with the arrays of a file as inputs"}},
