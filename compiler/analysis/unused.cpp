@@ -304,7 +304,7 @@ class Names {
     b->is_meta = last_name(value) == "meta_var";
     if (noted > 0 && noted == candidates_.size() && candidates_.back().where == t.origin()) { candidates_.back().shadow = b; }
   }
-  /// The whole line of a statement, if it is alone on that line.
+  /// Adds the edit that removes a statement: with its whole line, if it is alone there.
   void remove(Diagnostic& d, const Stmt& s, bool is_alone) const {
     const std::string& text = item_.text;
     Origin at = s.origin();

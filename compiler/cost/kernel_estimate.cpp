@@ -77,7 +77,7 @@ struct Held {
   double versions = 1;       // of a tile that a pipeline fills while earlier ones are read
   std::vector<Reach> reaches;
 
-  /// The elements that it has at once. It lives inside of the loops that are around all accesses, so these loops reuse its memory.
+  /// The elements of the buffer that exist at once. The buffer lives inside the loops that are around all its accesses, so these loops reuse its memory.
   [[nodiscard]] auto elements() const -> double {
     size_t common = reaches.front().loops.size();
     for (const Reach& reach : reaches) {

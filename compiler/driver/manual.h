@@ -9,8 +9,8 @@ namespace loopsmith::driver {
 /// The page at the time of the program's build.
 [[nodiscard]] auto manual() -> std::string_view;
 
-/// The text under the heading `## CODE` of a page, without the heading; empty: the page has no such heading. The example in it begins with the page's
-/// programs that it schedules.
+/// The text under the heading `## CODE` of a page, without the heading; empty: the page has no such heading. Programs of the page that
+/// its example schedules stand in front of the example (`shared_programs`).
 [[nodiscard]] auto manual_section(std::string_view page, std::string_view code) -> std::string;
 
 /// The programs outside all sections that an example schedules and does not define: they go in front of the example.

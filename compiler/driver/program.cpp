@@ -118,7 +118,7 @@ struct ChosenRecord {
   std::optional<schedule::Trace> trace;    // of a record that is not a choice of knobs
 };
 
-/// The fastest record of a log of the auto-scheduler, as a trace on the program of its task.
+/// Chooses the fastest record of a log of the auto-scheduler, as a trace on the program of its task.
 auto choose_ansor_record(SourceFile& file, const std::string& path, const std::string& text, workspace::SelectionRequest& wanted, ChosenRecord& out) -> Status {
   LOOPSMITH_TRY(records, script::auto_scheduler::read_ansor_log(path, text));
   LOOPSMITH_TRY(best, script::auto_scheduler::best_of_log(path, records, script::auto_scheduler::tasks_of(file.document().file()), wanted.function));

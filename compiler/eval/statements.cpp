@@ -284,7 +284,7 @@ auto Evaluator::exec_del(const DelStmt& s, const ScopeRef& scope) -> Flow {
   return Flow::Next;
 }
 
-// `pytest.raises(...)`, `self.assertRaises(...)`, `contextlib.suppress(...)`.
+// Recognises contexts whose body is meant to fail: `pytest.raises(...)`, `self.assertRaises(...)`, `contextlib.suppress(...)`.
 auto expects_failure(const Expr& context) -> ExpectedFailure {
   static const Name raises[] = {Name("raises"), Name("assertRaises"), Name("assertRaisesRegex"), Name("assert_raises")};
   static const Name suppress("suppress");

@@ -166,7 +166,7 @@ auto BufferObject::get_attribute(Evaluator& evaluator, Name name, Origin) const 
   if (name == elem_offset) { return buffer->elem_offset ? expr_value(buffer->elem_offset) : Value(0); }
   if (name == dtype) { return Value::str(buffer->dtype.str()); }
   if (name == name_name) { return Value::str(buffer->name.str()); }
-  // In TVM's main line the type of a tensor has its shape and dtype: here the buffer itself stands for its type.
+  // In TVM's development version, `A.ty` is the type of a tensor, with its shape and dtype. Here the buffer itself stands for its type.
   if (static const Name ty("ty"); name == ty) { return Value(this); }
   if (name == access_ptr) { return method(Value(this), "access_ptr", first_pointer); }
   if (name == vload_name) { return method(Value(this), "vload", vload); }

@@ -579,7 +579,7 @@ class Compiler::TileForms {
     if (n_.args.size() != 8) { return nullptr; }
     bool is_bits = op_ == "tvm_bmma_sync";
     auto* out = make(is_bits ? Kind::CompareFragments : Kind::MultiplyFragments, op_);
-    // The shape of a product is that of the fragments: 16 x 16 x 16, or 8 x 8 x 32 of four bits.
+    // Rows, columns and terms of a product: 16 x 16 x 16; for bits, 8 x 8 x 128.
     out->m = out->n = is_bits ? 8 : 16;
     out->k = is_bits ? 128 : 16;
     for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, i + 1)); }

@@ -36,10 +36,10 @@ class Follower {
   virtual void load(const Buffer&, const Element&) {}
   /// Called for a load of an unknown element.
   virtual void load_somewhere(const Buffer&) {}
-  /// `certain`: the store runs for all contents of buffers.
+  /// `certain`: the store runs whatever the buffers contain.
   virtual void store(const Buffer&, const Element&, bool /*certain*/) {}
   virtual void store_somewhere(const Buffer&) {}
-  /// Called when the program passes the pointer to other code.
+  /// Called when the program passes the pointer of a buffer to other code.
   virtual void hand_out(const VarNode* /*data*/) {}
   /// Around statements that run together or not at all: the branch of an undecided condition, the rest of an iteration behind a jump. `end` gets what `begin`
   /// returned, and closes the regions inside too.

@@ -104,7 +104,7 @@ class Finder : public Visitor {
     Visitor::on(node);
   }
 
-  /// The stores to buffers of integers that the function allocates.
+  /// Collects the stores to buffers of integers that the function allocates.
   void collect_stores() {
     post_order(func_->body, [&](const Stmt& s) {
       const auto* store = s.as<BufferStore>();

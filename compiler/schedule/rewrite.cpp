@@ -55,8 +55,8 @@ struct PathCopy {
   }
 
   struct Edit { size_t at; Stmt with; };
-  // The statements of a list that change, with their new versions. Enters statements other than loops and blocks only while
-  // an edit has not been found.
+  // The changed statements of a list, with their new versions. Loops and blocks are found by their ids; other statements are searched only until
+  // all edits are found.
   auto edits_of(const Sequence<Stmt>& items) -> std::vector<Edit> {
     std::vector<Edit> edits;
     std::vector<const void*> wanted;

@@ -96,7 +96,7 @@ class ProgramSearch {
     if (form_.is_call && syntax::applies_record(*form_.made)) { take_record(frame, reported); }
   }
 
-  // The program of a schedule that a record gave.
+  // Takes the program of a schedule that a record gave.
   void take_record(const eval::Frame& frame, size_t reported) {
     const eval::Value* value = frame.scope->find_here(form_.variable);
     const auto* schedule = value ? value->as<ScheduleObject>() : nullptr;

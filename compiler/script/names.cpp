@@ -81,7 +81,7 @@ auto is_dynamic(std::string_view text) -> bool {
   return false;
 }
 
-// `import tvm...`, `from tvm... import ...`.
+// True for imports from TVM: `import tvm...`, `from tvm... import ...`.
 auto is_of_tvm(const Stmt& stmt) -> bool {
   static const Name tvm("tvm");
   if (const auto* from = stmt.as<ImportFromStmt>()) { return from->level == 0 && !from->module.empty() && from->module[0].name == tvm; }
@@ -258,7 +258,7 @@ class Reader {
   }
 
   auto is_defined(Name name) const -> bool {
-    // Methods know their class.
+    // Python defines `__class__` inside methods.
     if (static const Name own_class("__class__"); always_.contains(name) || name == own_class) { return true; }
     for (const Scope* scope = scope_; scope; scope = scope->around) {
       if (scope->bound.contains(name) && (!scope->runs || scope->maybe.contains(name))) { return true; }

@@ -148,7 +148,7 @@ void Recorder::find_hole(const syntax::Stmt& stmt, Step& step) const {
 }
 
 void Recorder::find_schedule(const eval::Frame& frame) {
-  // A snapshot copies the schedule, so the frame's own object must be watched.
+  // Snapshots hold copies of the schedule; the object that the next statement changes is the one in the frame.
   schedule_ = nullptr;
   const eval::Value* value = frame.scope->find_here(form_.variable);
   const auto* named = value != nullptr ? value->as<ScheduleObject>() : nullptr;

@@ -63,7 +63,7 @@ auto steps_to_keep(const RunRequest& request, const ScheduleRun& before) -> size
   while (keep < body.size() && keep < before.steps.size()) {
     const syntax::Stmt& stmt = *body[static_cast<uint32_t>(keep)];
     const Step& step = before.steps[keep];
-    // A byte after the statement belongs to it too: `f(x)` before `f(x).y`.
+    // The byte behind the statement must be the same too: behind `f(x)`, `.y` would belong to the statement.
     if (!whole && stmt.span.end >= same) { break; }
     if (step.where.begin != stmt.span.begin || step.where.end != stmt.span.end) { break; }
     if (step.state != StepState::Done || keep >= before.frames.size()) { break; }

@@ -172,7 +172,8 @@ auto confine_this_thread() -> bool {
   filter.rule_by_value(SYS_tgkill, 0, static_cast<uint32_t>(::getpid()), end);
   // Names of threads and of memory are allowed; the death signal of other processes is not.
   filter.rule_by_value(SYS_prctl, 0, PR_SET_NAME, deny);
-  // Reading limits is allowed: the third argument, the new limits, is null in both halves if it is below 4 GiB at all.
+  // Limits may be read, but not set: the third argument, a pointer to the new limits, must be null. The filter compares its lower
+  // half.
   filter.rule_by_value(SYS_prlimit64, 2, 0, deny);
   filter.rule_of_ioctl();
   filter.answer(deny);

@@ -75,7 +75,7 @@ auto named_call(const Node& stmt) -> NamedCall {
   return annotated && annotated->value ? NamedCall{annotated->target->as<NameExpr>(), annotated->value->as<CallExpr>()} : NamedCall{};
 }
 
-// `sch = tir.Schedule(PROGRAM)`.
+// The name that a statement `sch = tir.Schedule(PROGRAM)` binds; null: another statement.
 auto makes_schedule(const Stmt& stmt) -> const NameExpr* {
   if (!stmt.as<AssignStmt>()) { return nullptr; }
   auto [name, call] = named_call(stmt);

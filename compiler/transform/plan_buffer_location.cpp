@@ -201,7 +201,8 @@ class FindLocations : public Visitor {
       if (all <= few && __builtin_mul_overflow(all, *extent, &all)) { all = few + 1; }
     }
     uint64_t dice = 1;
-    // Of many iterations: the first, the last, the second of all loops; the second and the last of each loop alone; then iterations drawn by chance.
+    // If there are too many iterations to try all: the first, the last and the second of all loops together; the second and the last of each loop alone; then
+    // iterations drawn by chance.
     const auto alone = static_cast<int64_t>(2 * outer.size());
     for (int64_t sample = 0; sample < (all <= few ? all : few + alone); ++sample) {
       VarMap at;

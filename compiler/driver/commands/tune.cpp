@@ -61,7 +61,7 @@ const Usage usage{
                 {.name = "--with", .value = "NAME", .help = "the schedule function whose `sch.tune()` is filled, or whose samples are decided"},
                 target_option,
                 {.name = "--trials", .value = "N", .help = "candidates to measure"},
-                {.name = "--time", .value = "S", .help = "the time for all of it: 30, 90s, 2min; a part is kept for comparing the best with the program. Without --trials the default is 60 s"},
+                {.name = "--time", .value = "S", .help = "the time for all of it: 30, 90s, 2min; a part is kept for comparing the best with the program. Without --trials the default is 1min"},
                 {.name = "--db", .value = "F", .help = "the database of all measurements; the default is below XDG_DATA_HOME"},
                 {.name = "--seed", .value = "N", .help = "the seed of the search; the default is 0"},
                 {.name = "--effort", .value = "E", .help = "quick: 32 candidates; normal: 256; full: 1024, in place of --trials"},
@@ -165,7 +165,7 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
   return options;
 }
 
-/// `--explain-space`.
+/// Prints the space in place of a search (`--explain-space`). Returns the exit status.
 auto explain(const Arguments& arguments, const Selection& selection, const tune::SessionOptions& options, Reporter& reporter) -> int {
   auto explained = tune::explain_space(searched_program(selection), selection.function, selection.target, options);
   if (!explained.ok()) {
@@ -190,7 +190,7 @@ auto explain(const Arguments& arguments, const Selection& selection, const tune:
   return exit_done;
 }
 
-/// The search that the file asks for, where the command line asks for none.
+/// Takes the search that the file asks for, if the command line asks for none.
 void take_search_of_file(const Arguments& arguments, const Selection& selection, tune::SessionOptions& options) {
   const auto asked = script::autotvm::asked_search(selection.file->document().file());
   if (!asked.search.empty() && !arguments.has("--search") && !arguments.has("--strategy")) { options.search = asked.search; }

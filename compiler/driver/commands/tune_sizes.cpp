@@ -23,7 +23,7 @@ constexpr size_t most_programs = 64;
 
 struct Axis { std::string name; std::vector<int64_t> values; };
 
-/// `n=128,256`; empty: the text has another form.
+/// Reads the value of `--sizes`, as `n=128,256`; empty: the text has another form.
 auto read_axis(const std::string& text) -> Axis {
   Axis out;
   const size_t equals = text.find('=');

@@ -24,7 +24,7 @@ constexpr int64_t most_elements = 1 << 20;    // elements of a buffer, or of dom
 class Around {
  public:
   Around(const FuncTree& func, const Place& from, const Place* stop, VarMap first = {});
-  /// If set: called with each statement beside the path, before and behind it, in the order they run. Returns false to stop.
+  /// If set: called with each statement beside the loops and blocks around the place, in the order in which the statements run. Returns false to stop.
   std::function<bool(const Stmt&, Valuation&)> beside;
 
   /// Calls `f` for each instance; `f` returns false to stop. Returns false if stopped, or if some instance cannot be evaluated or exceeds the limits.

@@ -200,7 +200,7 @@ class NewInstances {
   bool begins_late_ = false;
 };
 
-// True if the loops have more iterations together, or the blocks under the loop do more, than is counted.
+// True if the loops together have more iterations than a walk visits, or a block under the loop has more instances.
 auto is_too_large(const FuncTree& func, const Place& loop, const std::vector<std::pair<Var, Range>>& loops) -> bool {
   for (int i = loop.index + 1; i < loop.end; ++i) {
     const Place& place = func.places()[static_cast<size_t>(i)];

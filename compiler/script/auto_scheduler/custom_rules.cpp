@@ -87,7 +87,7 @@ struct CustomRule {
     if (!number && !result.is_unknown()) { fail(because(Why::ConditionOfRule).text()); }
     return number == 1 ? Condition::Apply : number == 2 ? Condition::ApplyAndSkipRest : Condition::Skip;
   }
-  // `[state, stage]`; none: another value.
+  // Reads a pair `[state, stage]` that a rule returned; none: another value.
   static auto visit_of(const Value& pair) -> std::optional<Visit> {
     const auto* items = pair.items();
     const auto* state = items && items->size() == 2 ? (*items)[0].as<StateObject>() : nullptr;

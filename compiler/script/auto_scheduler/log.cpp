@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// `["SP", 2, 0, 128, [4, 2], 1]`; none: it has another form.
+// Reads a step of a record, such as `["SP", 2, 0, 128, [4, 2], 1]`; none: it has another form.
 auto step_of(const json& line) -> std::optional<Step> {
   if (!line.is_array() || line.empty() || !line[0].is_string()) { return std::nullopt; }
   Step out{.kind = line[0].get<std::string>(), .arguments = {}};

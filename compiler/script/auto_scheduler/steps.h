@@ -29,11 +29,12 @@ struct Prepared {
 /// The same for the tensors of a task.
 [[nodiscard]] auto prepare(eval::Evaluator& evaluator, const std::vector<eval::Value>& tensors, Origin where) -> std::optional<Prepared>;
 
-/// The schedule of a task after steps, whose stages further statements may change; `extents` as in `Applied`. Or the reason against a step.
+/// The schedule of a task after some steps; later statements may change its stages. `extents` as in `Applied`.
 struct Scheduled {
   Ref<ScheduleObject> schedule;
   std::vector<std::vector<int64_t>> extents;
 };
+/// Applies the steps. A string is the reason why a step was refused.
 [[nodiscard]] auto schedule_of_steps(eval::Evaluator& evaluator, const Prepared& prepared, const std::vector<eval::Value>& tensors, const std::vector<Step>& steps)
     -> std::variant<Scheduled, std::string>;
 

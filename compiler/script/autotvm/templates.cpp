@@ -32,7 +32,7 @@ auto value_entity(Evaluator& e, const Arguments& a) -> Value {
 // Measuring, tuners and callbacks run only when Python runs.
 auto unknown_member(Name) -> std::optional<Value> { return Value::opaque(); }
 
-// `task.create(NAME, args=..., target=...)`.
+// The task that a call `task.create(NAME, args=..., target=...)` makes.
 auto created(frontend::File& file, const syntax::CallExpr& call, const std::string& name, const syntax::FunctionDef& def) -> std::optional<Task> {
   static const Name create("create"), task("task");
   const auto* callee = call.callee->as<syntax::AttributeExpr>();
@@ -49,7 +49,7 @@ auto created(frontend::File& file, const syntax::CallExpr& call, const std::stri
   return Task{name, *values.items(), written_argument(call, 2, "target"), call.origin()};
 }
 
-// `matmul(512, 512, 512, "float32")`.
+// The task that a direct call of a template means: `matmul(512, 512, 512, "float32")`.
 auto called(frontend::File& file, const syntax::CallExpr& call, const std::string& name, const syntax::FunctionDef& def) -> std::optional<Task> {
   const auto* callee = call.callee->as<syntax::NameExpr>();
   if (!callee || !(callee->name == def.name.name) || call.args.empty()) { return std::nullopt; }

@@ -85,7 +85,7 @@ class Differences {
   [[nodiscard]] auto has_parts(const VarNode* data) const -> bool { return memory_.contains(data); }
 
  private:
-  /// Finds updates of memory from outside whose elements several virtual threads update: one after the other they add up, side by side they would not.
+  /// Finds updates (`x = x + y`) of elements that several virtual threads share. One thread after the other, the updates add up; side by side they would not.
   class MeetingUpdates : public Visitor {
    public:
     MeetingUpdates(const Differences& differences, const Var& index, int64_t extent) : differences_(differences), index_(index), extent_(int_imm(extent, index->dtype)) {}

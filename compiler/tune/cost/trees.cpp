@@ -9,7 +9,7 @@ namespace {
 
 constexpr int rounds = 60, depth = 4;
 constexpr double learning_rate = 0.15;
-// The weight of the assumption that a leaf is 0, in rows.
+// The ridge of a leaf: it counts as this many more rows with the value 0.
 constexpr double leaf_ridge = 1;
 constexpr double least_gain = 1e-6;
 // The thresholds of a feature, at most; a column of a histogram has one bin more.

@@ -67,7 +67,7 @@ class TreeSearch : public PointSearch {
     return out;
   }
 
-  /// One descent. Proposals without an answer count as visits without speed, which spreads a batch over the tree.
+  /// Descends once from the root, and adds the point that it reaches. Proposals without an answer count as visits without speed, which spreads a batch over the tree.
   void descend(std::vector<Proposal>& out) {
     const size_t sketch = pick_root();
     const auto& knobs = sketches_[sketch]->knobs();

@@ -707,7 +707,7 @@ def main(P: T.Buffer((8, 16), "float32"), Q: T.Buffer((8,), "float32")):
 }
 
 TEST_CASE("the offset of a view without a declaration follows the iteration") {
-  // The view's offset is that of the iteration: of an iter var, a loop or a let variable.
+  // The offset of the view uses a variable that differs between iterations: an iter var, a loop variable or a let variable.
   for (const char* offset : {"vi", "i", "x"}) {
     INFO(offset);
     Ran ran = run(fmt::format(R"(

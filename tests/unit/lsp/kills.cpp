@@ -223,7 +223,7 @@ TEST_CASE("whatever is killed, the editor goes on and no reported measurement is
       CHECK(now >= editor.trials);
       least = now;
     }
-    // The editor shows the diagnostics of a fresh server.
+    // The editor shows the same diagnostics as a fresh server gives for the same text.
     for (const Document& document : editor.documents) {
       (void)editor.session().wait_for(document.uri, document.version);
       Session fresh({tests::loopsmith_program(), "lsp"});
