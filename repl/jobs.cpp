@@ -33,7 +33,7 @@ auto number_in(const Json& json, const char* name) -> double {
 }
 
 auto best_text(int trials, double seconds, double plain_seconds, const std::string& verified) -> std::string {
-  std::string text = fmt::format("best of {} trials: {}", trials, duration_text(seconds));
+  std::string text = fmt::format("best of {}: {}", count_text(trials, "trial"), duration_text(seconds));
   if (plain_seconds > 0) { text += ", as written " + duration_text(plain_seconds); }
   if (!verified.empty()) { text += "; verified: " + verified; }
   return text;
@@ -72,7 +72,7 @@ void BackgroundJobs::Job::note(const std::string& line) {
   std::string kind = text_in(event, "event");
   std::lock_guard lock(mutex);
   if (kind == "progress") {
-    progress = fmt::format("{:.0f} trials", number_in(event, "trial"));
+    progress = count_text(static_cast<int64_t>(number_in(event, "trial")), "trial");
     if (double best = number_in(event, "best_seconds"); best > 0) { progress += ", best " + duration_text(best); }
     progress += ", " + waiting_text(number_in(event, "elapsed"));
   } else if (kind == "done") {

@@ -579,7 +579,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     std::string best = duration_text(result->comparison->best_seconds());
     session.print(curve_picture(progress.trials, session.settings()));
     size_t number = session.jobs().compare(program, session.program_name().str(), std::move(result->comparison));
-    session.print(fmt::format("stopped; best of {} trials: {}{}\n[{}] compares its results with the program; then `:take` makes it the next step\n", trials, best, as_written, number));
+    session.print(fmt::format("stopped; best of {}: {}{}\n[{}] compares its results with the program; then `:take` makes it the next step\n", count_text(trials, "trial"), best, as_written, number));
     return true;
   }
   if (!result->found) {
@@ -592,7 +592,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     session.say(fmt::format("the search had only {} candidates: its rules look for loops as they are written, and earlier steps have reshaped them; a `...` at an earlier step leaves more choices", trials));
   }
   session.print(curve_picture(progress.trials, session.settings()));
-  session.say(fmt::format("best of {} trials: {}; {}", trials, tune::best_text(*result), result->verified.empty() ? "not verified" : "verified: " + result->verified));
+  session.say(fmt::format("best of {}: {}; {}", count_text(trials, "trial"), tune::best_text(*result), result->verified.empty() ? "not verified" : "verified: " + result->verified));
   return adopt_found(session, program, result->trace, result->best_seconds);
 }
 

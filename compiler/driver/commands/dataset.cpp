@@ -79,7 +79,7 @@ auto show_sets(const Arguments& arguments, Reporter& reporter) -> int {
     }
     for (const auto& [task, row] : tasks) {
       if (arguments.json()) { fmt::print("{}\n", nlohmann::json({{"program", row.program}, {"target", row.target}, {"samples", row.samples}, {"best_seconds", row.best}, {"worst_seconds", row.worst}}).dump()); }
-      else { fmt::print("{:<24} {:>6} samples  {:>10} to {:<10}  {}\n", row.program, row.samples, duration_text(row.best), duration_text(row.worst), row.target); }
+      else { fmt::print("{:<24} {:>6} {:<7}  {:>10} to {:<10}  {}\n", row.program, row.samples, plural(static_cast<int64_t>(row.samples), "sample"), duration_text(row.best), duration_text(row.worst), row.target); }
     }
   }
   return exit_done;

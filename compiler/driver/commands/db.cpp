@@ -321,7 +321,7 @@ auto import_records(Request& request) -> int {
   if (request.arguments.json()) {
     print_line({{"added", taken.added}, {"known", taken.known}, {"refused", taken.refused}});
   } else {
-    fmt::print("{} trials added, {} known already{}\n", taken.added, taken.known,
+    fmt::print("{} added, {} known already{}\n", count_text(taken.added, "trial"), taken.known,
                taken.refused > 0 ? fmt::format(", {} left out: their traces do not apply to {}", taken.refused, selection ? fmt::format("`{}`", selection->program.str()) : "their programs") : "");
   }
   return exit_done;
@@ -336,7 +336,7 @@ auto collect_garbage(Request& request, tune::Database& database) -> int {
   if (request.arguments.json()) {
     print_line({{"trials", gone->records}, {"programs", gone->workloads}, {"bytes_before", before}, {"bytes", after}});
   } else {
-    fmt::print("{} trials and {} programs forgotten; {} bytes, before {}\n", gone->records, gone->workloads, after, before);
+    fmt::print("{} and {} forgotten; {} bytes, before {}\n", count_text(gone->records, "trial"), count_text(gone->workloads, "program"), after, before);
   }
   return exit_done;
 }
@@ -374,7 +374,7 @@ auto list(const Request& request, const Workloads& workloads) -> int {
     if (request.arguments.json()) {
       print_line({{"program", w.name}, {"workload", workload_text(w.task)}, {"target", w.task.target}, {"machine", w.task.machine}, {"records", w.records}, {"best_seconds", w.best_seconds}});
     } else {
-      fmt::print("{:<24} {:>6} trials  best {:>11}  {}  {}\n", w.name, w.records, w.best_seconds > 0 ? duration_text(w.best_seconds) : "-", workload_text(w.task), w.task.target);
+      fmt::print("{:<24} {:>6} {:<6}  best {:>11}  {}  {}\n", w.name, w.records, plural(w.records, "trial"), w.best_seconds > 0 ? duration_text(w.best_seconds) : "-", workload_text(w.task), w.task.target);
     }
   }
   if (workloads.empty() && !request.arguments.json()) { fmt::print("nothing was tuned\n"); }
@@ -405,7 +405,7 @@ auto export_metaschedule(Request& request, tune::Database& database, const Workl
   }
   std::string folder = request.arguments.get("--output", ".");
   if (auto written = write_export(out, folder); !written) { return request.fail(written.diagnostics()); }
-  fmt::print("{} programs and {} trials written to `{}`\n", out.programs, out.trials, folder);
+  fmt::print("{} and {} written to `{}`\n", count_text(out.programs, "program"), count_text(out.trials, "trial"), folder);
   return exit_done;
 }
 

@@ -25,6 +25,7 @@
 #include "script/autotvm/space.h"
 #include "script/autotvm/templates.h"
 #include "support/process.h"
+#include "support/text.h"
 #include "tune/session/explain_space.h"
 #include "tune/space/given_traces.h"
 #include "tune/space/trace_spaces.h"
@@ -229,7 +230,7 @@ auto write_log(const Arguments& arguments, const std::string& path, const Select
     reporter.report(written.diagnostics(), nullptr);
     return reporter.status();
   }
-  if (!arguments.json()) { fmt::print(stderr, "{} records appended to {}\n", *written, path); }
+  if (!arguments.json()) { fmt::print(stderr, "{} appended to {}\n", count_text(static_cast<int64_t>(*written), "record"), path); }
   return {};
 }
 

@@ -127,9 +127,9 @@ void ProgressLine::show_json(const tune::Progress& p) {
 
 void ProgressLine::show_text(const tune::Progress& p) const {
   std::string rate = p.best_seconds > 0 && p.flops > 0 ? fmt::format(", {:.1f} GFLOP/s", p.flops / p.best_seconds * 1e-9) : std::string();
-  std::string text = fmt::format("{:<10} {} trials, best {}{}, {}", p.phase, p.trials, known_time(p.best_seconds), rate, time_text(p));
+  std::string text = fmt::format("{:<10} {}, best {}{}, {}", p.phase, count_text(p.trials, "trial"), known_time(p.best_seconds), rate, time_text(p));
   if (p.is_stopped && p.phase == "verifying") {
-    text = fmt::format("stopped; comparing the best of {} trials, {}, with the program (Ctrl-C gives it up)", p.trials, known_time(p.best_seconds));
+    text = fmt::format("stopped; comparing the best of {}, {}, with the program (Ctrl-C gives it up)", count_text(p.trials, "trial"), known_time(p.best_seconds));
   }
   if (!terminal_) {
     fmt::print(stderr, "tune: {}\n", text);

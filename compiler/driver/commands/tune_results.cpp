@@ -61,9 +61,9 @@ auto found_text(const Selection& selection, const tune::SessionResult& result, c
   form.target = target;
   double speedup = result.plain_seconds > 0 ? result.plain_seconds / result.best_seconds : 0;
   const std::string where = result.is_ranked ? " (estimated: no device measured it)" : result.device.empty() ? "" : " on " + result.device;
-  form.comments.push_back(fmt::format("{}{}{}{}{}, {} trials, seed {}.", result.is_ranked ? "Ranked: " : workspace::tuned_comment, duration_text(result.best_seconds), where,
+  form.comments.push_back(fmt::format("{}{}{}{}{}, {}, seed {}.", result.is_ranked ? "Ranked: " : workspace::tuned_comment, duration_text(result.best_seconds), where,
                                       result.flops > 0 ? fmt::format(", {:.1f} GFLOP/s", result.flops / result.best_seconds * 1e-9) : "",
-                                      speedup > 0 ? fmt::format(", {:.{}f} times as fast as unscheduled", speedup, speedup < 1.1 ? 2 : 1) : "", result.progress.trials, seed));
+                                      speedup > 0 ? fmt::format(", {:.{}f} times as fast as unscheduled", speedup, speedup < 1.1 ? 2 : 1) : "", count_text(result.progress.trials, "trial"), seed));
   form.comments.push_back(result.verified.empty() ? "Not verified." : "Verified: " + result.verified + ".");
   // Hashes are of a whole schedule. The steps that fill a hole are a part of one, and other steps may follow.
   if (!result.figures.empty()) { form.comments.push_back("Compiled: " + result.figures + "."); }

@@ -16,6 +16,7 @@
 #include "driver/commands/tune_sizes.h"
 #include "driver/tuner_pieces.h"
 #include "ir/equal.h"
+#include "support/text.h"
 #include "tune/session/several.h"
 #include "workspace/selection.h"
 
@@ -179,7 +180,7 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
       }
     } else if (number != shown) {
       shown = number;
-      fmt::print(stderr, "tune: {} ({} trials, best {})\n", tasks[number].label, progress.trials, known_time(progress.best_seconds));
+      fmt::print(stderr, "tune: {} ({}, best {})\n", tasks[number].label, count_text(progress.trials, "trial"), known_time(progress.best_seconds));
     }
   }, *scheduler);
   int status = exit_done;
