@@ -617,7 +617,7 @@ auto File::imported(eval::Evaluator& evaluator, const ImportFromStmt& from, cons
   if (file) {
     if (auto value = file->given(what)) { return value; }
   }
-  // `from package import module`
+  // `from package import module` binds the module.
   path.push_back(what);
   if (auto inside = module_at(from.level, path)) { return Value(Ref<eval::Object>(eval::make_object<ModuleObject>(inside, what).get())); }
   if (!file) { return {}; }

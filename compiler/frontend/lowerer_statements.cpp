@@ -291,7 +291,7 @@ void Lowerer::on_with(const WithStmt& s, const eval::ScopeRef& scope) {
     Value bound = context.value.is_opaque() ? Value::opaque() : Value::error();
     const auto* f = context.value.as<FrameObject>();
     if (const auto* b = context.value.as<BufferObject>(); b && b->buffer->name.empty()) {
-      // `with T.alloc_buffer(...) as A:`
+      // Names a value that opens no scope, as in `with T.alloc_buffer(...) as A:`.
       bound = context.value;
       frames_.emplace_back().origin = s.origin();
     } else if (f) {

@@ -92,7 +92,7 @@ auto functions_of(const syntax::ClassDef& def) -> std::vector<std::pair<Name, Da
   return out;
 }
 
-// `I.module_attrs({...})`
+// The attributes of a module: `I.module_attrs({...})`.
 auto module_attributes(const syntax::Stmt& stmt) -> const syntax::Expr* {
   static const Name attrs_name("module_attrs");
   const auto* statement = stmt.as<syntax::ExprStmt>();

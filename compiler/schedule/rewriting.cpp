@@ -45,9 +45,9 @@ class BindingSimplifier : public Mutator {
 #endif
     bool same = true;
     for (size_t i = 0; i < values.size(); ++i) {
-      // A constant gets the iter var's type, as when the program is parsed.
       // A predicate may leave a remainder of a loop; this remainder may be a divisor, and may be zero.
       if (!values[i].same_as(n.iter_values[i]) && divides_by_rest(values[i]) && !divides_by_rest(n.iter_values[i])) { values[i] = n.iter_values[i]; }
+      // A constant gets the iter var's type, as when the program is parsed.
       if (as_int(values[i])) { values[i] = cast(n.block->iter_vars[i].var->dtype, values[i]); }
       same &= values[i].same_as(n.iter_values[i]);
     }

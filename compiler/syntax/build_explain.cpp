@@ -119,7 +119,7 @@ auto slip_from_c(const LineWords& line) -> std::optional<Diagnostic> {
   return {};
 }
 
-// `if a = b:`
+// Recognises an assignment in a condition, as in `if a = b:`.
 auto assignment_in_condition(const LineWords& line) -> std::optional<Diagnostic> {
   if (!is_word(line.first, {"if", "elif", "while", "assert"})) { return {}; }
   int depth = 0;
@@ -132,7 +132,7 @@ auto assignment_in_condition(const LineWords& line) -> std::optional<Diagnostic>
   return {};
 }
 
-// `a b`
+// Recognises two values without an operator between them, as in `a b`.
 auto two_values(const LineWords& line, size_t t) -> Diagnostic {
   const Token& here = line.tokens[t];
   const Token& next = line.tokens[t + 1];

@@ -65,7 +65,7 @@ auto function_of(const char* name) -> Value {
   return found ? *found : Value::opaque();
 }
 
-// `bind("threadIdx.x", n)`
+// Makes a loop over threads: `bind("threadIdx.x", n)`.
 auto bind_threads(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"tag"}, {"extent"}};
   static const Name thread("thread");

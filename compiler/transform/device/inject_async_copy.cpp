@@ -46,7 +46,7 @@ class Inject : public Mutator {
         });
   }
 
-  // Memory that several kernels use is not that of a block.
+  // Memory that is allocated outside of kernels is not memory of a block: several kernels may use it.
   auto on(const Allocate& n) -> Stmt override {
     if (in_kernel_) { of_kernel_.insert(n.data.get()); }
     return Mutator::on(n);
