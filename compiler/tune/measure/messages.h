@@ -75,6 +75,7 @@ struct CheckReply {
   uint64_t seed = 0;     // of the inputs
   int inputs = 0;        // the number of inputs with compared results
   bool ends_worker = false;
+  bool timed_out = false;  // the comparison was ended at its limit: the results are neither right nor wrong. The pool sets it, no worker
 };
 /// "2 inputs, largest error 3e-7 of the result's scale (2e-5 allowed), seed 8"; empty: no results were compared.
 [[nodiscard]] auto extent_text(const CheckReply& reply) -> std::string;

@@ -4,9 +4,12 @@
 #include "support/codes.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <numeric>
 #include <set>
+
+#include <fmt/format.h>
 
 namespace loopsmith::tune {
 
@@ -20,7 +23,46 @@ namespace {
 // The time between two calls of `stop` while waiting.
 constexpr std::chrono::milliseconds patience(20);
 
+// A limit grows to at most this many times its length while the worker waits for a processor.
+constexpr double most_growth = 8;
+
 auto seconds(double s) -> Clock::duration { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s)); }
+
+/// The time that the main thread of a process has been ready to run without a processor, since it started. 0 where the system does not count it.
+auto waited_for_processor(int pid) -> Clock::duration {
+  unsigned long long ran = 0, waited = 0;
+#ifdef __linux__
+  const std::string path = "/proc/" + std::to_string(pid) + "/schedstat";
+  if (std::FILE* file = std::fopen(path.c_str(), "re")) {
+    if (std::fscanf(file, "%llu %llu", &ran, &waited) != 2) { waited = 0; }
+    (void)std::fclose(file);
+  }
+#endif
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::nanoseconds(waited));
+}
+
+/// The limit of one request. Time in which other programs keep the worker from running does not count: a build that takes 2 s on an idle machine is not ended on a loaded one.
+class RequestLimit {
+ public:
+  RequestLimit(const Process& worker, double limit)
+      : pid_(worker.pid()), limit_(seconds(limit)), begin_(Clock::now()), waited_before_(waited_for_processor(pid_)), deadline_(begin_ + limit_) {}
+
+  /// The limit does not pass before this point in time.
+  [[nodiscard]] auto deadline() const -> Deadline { return deadline_; }
+  [[nodiscard]] auto has_passed() -> bool {
+    if (Clock::now() < deadline_) { return false; }
+    const Clock::duration waited = std::min(waited_for_processor(pid_) - waited_before_, seconds((most_growth - 1) * std::chrono::duration<double>(limit_).count()));
+    deadline_ = begin_ + limit_ + std::max(waited, Clock::duration::zero());
+    return Clock::now() >= deadline_;
+  }
+
+ private:
+  int pid_;
+  Clock::duration limit_;
+  Deadline begin_;
+  Clock::duration waited_before_;
+  Deadline deadline_;
+};
 
 }  // namespace
 
@@ -99,7 +141,7 @@ auto WorkerPool::build_on(const std::vector<size_t>& workers, const std::vector<
     std::sort(sorted.begin(), sorted.end());
     limit = std::min(limit, std::max(options_.least_build_limit, 3 * sorted[sorted.size() * 9 / 10]));
   }
-  struct Running { size_t index; Deadline deadline; };
+  struct Running { size_t index; RequestLimit limit; };
   std::vector<std::optional<Running>> running(workers_.size());
   size_t next = 0;
   size_t busy = 0;
@@ -122,7 +164,7 @@ auto WorkerPool::build_on(const std::vector<size_t>& workers, const std::vector<
         fail(index, BuildOutcome::Crashed, lost(worker, false));
         continue;
       }
-      running[w] = Running{index, in(seconds(limit))};
+      running[w] = Running{index, RequestLimit(*worker.process, limit)};
       ++busy;
       return;
     }
@@ -133,9 +175,9 @@ auto WorkerPool::build_on(const std::vector<size_t>& workers, const std::vector<
     for (size_t w = 0; w < workers_.size(); ++w) {
       if (!running[w]) { continue; }
       Worker& worker = *workers_[w];
-      ReadResult line = worker.process->read_line(std::min(running[w]->deadline, in(busy == 1 ? patience : std::chrono::milliseconds(1))));
+      ReadResult line = worker.process->read_line(std::min(running[w]->limit.deadline(), in(busy == 1 ? patience : std::chrono::milliseconds(1))));
       bool ends = line.status == IoStatus::TimedOut && stopped();
-      if (line.status == IoStatus::TimedOut && !ends && Clock::now() < running[w]->deadline) { continue; }
+      if (line.status == IoStatus::TimedOut && !ends && !running[w]->limit.has_passed()) { continue; }
       size_t index = running[w]->index;
       running[w].reset();
       --busy;
@@ -202,17 +244,20 @@ auto WorkerPool::check(const Candidate& candidate, double limit, double interpre
   if (worker->process->write(check_line(candidate.id, interpreter_seconds), in(seconds(10))) != IoStatus::Done) {
     return {candidate.id, false, "", lost(*worker, false)};
   }
-  Deadline deadline = in(seconds(limit));
+  RequestLimit time(*worker->process, limit);
   for (;;) {
-    ReadResult line = worker->process->read_line(std::min(deadline, in(patience)));
+    ReadResult line = worker->process->read_line(std::min(time.deadline(), in(patience)));
     if (line.status == IoStatus::Done && parse_line(line.data, reply) && reply.id == candidate.id) {
       if (reply.ends_worker) { (void)lost(*worker, true); }
       return reply;
     }
     bool is_stopped = line.status == IoStatus::TimedOut && stopped();
-    if (line.status == IoStatus::TimedOut && !is_stopped && Clock::now() < deadline) { continue; }
+    if (line.status == IoStatus::TimedOut && !is_stopped && !time.has_passed()) { continue; }
+    const bool is_late = line.status == IoStatus::TimedOut && !is_stopped;
     std::string how = lost(*worker, line.status == IoStatus::TimedOut);
-    return {candidate.id, false, "", is_stopped ? "stopped" : "while it was verified: " + how};
+    CheckReply out{candidate.id, false, "", is_stopped ? "stopped" : is_late ? fmt::format("the comparison of its results takes longer than {:.3g} s", limit) : "while it was verified: " + how};
+    out.timed_out = is_late;
+    return out;
   }
 }
 

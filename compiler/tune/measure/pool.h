@@ -1,6 +1,9 @@
 // The session's part of measurement: a few long-lived worker processes, each with limits of time and memory. A worker that crashes or hangs loses its
 // current candidate and is restarted; its other candidates are built again when they are needed.
 //
+// Limits of builds and comparisons count the time in which a worker runs or waits for something other than a processor: on a loaded machine a build takes longer, and is not ended
+// for that. Limits of measurements are plain time, since a measurement is a time.
+//
 // Builds run on all workers at once. Measurements run one at a time, while no build runs, so that a kernel that uses every core is not disturbed.
 // For a device with a cache of compiled kernels, one worker measures all candidates, since each process that opens the device takes memory and time.
 #pragma once
@@ -55,7 +58,7 @@ class WorkerPool {
   /// is the limit, a lower bound of its time.
   [[nodiscard]] auto measure(const Candidate& candidate, double best_seconds, int repeat, double limit = 0) -> MeasureReply;
 
-  /// Verifies a built candidate; takes up to `limit` seconds. When `stop` ends it, the reply is not equal, with the note "stopped". If the interpreter would
+  /// Verifies a built candidate; takes up to `limit` seconds, then the reply is not equal and `timed_out`. When `stop` ends it, the reply is not equal, with the note "stopped". If the interpreter would
   /// take longer than `interpreter_seconds` (0: no limit), an unoptimised build replaces it.
   [[nodiscard]] auto check(const Candidate& candidate, double limit, double interpreter_seconds = 0) -> CheckReply;
 

@@ -16,6 +16,8 @@ constexpr double least_interpreter = 1;
 constexpr double least_gain = 0.98;
 // The most candidates with wrong results that are tried in one comparison.
 constexpr int most_wrong = 8;
+// The most candidates whose comparison ends at its limit: others of the program take as long.
+constexpr int most_late = 2;
 
 /// The seconds since a point in time.
 auto since(SteadyClock::time_point begin) -> double { return std::chrono::duration<double>(SteadyClock::now() - begin).count(); }
@@ -49,7 +51,7 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
     result.closest_seconds = parts_->finalists.front().seconds;
     parts_->finalists.clear();
   }
-  int wrong = 0;
+  int wrong = 0, late = 0;
   for (Finalist& finalist : parts_->finalists) {
     if (options.verify) {
       // The rest of the budget, minus the time for another build that replaces the interpreter if that is too slow.
@@ -65,11 +67,12 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
       if (!is_compared) { result.notes.push_back("the results were not compared: " + reply.note); }
       if (is_compared && !reply.equal) {
         if (wrong++ == 0) { result.notes.push_back("a candidate of " + duration_text(finalist.seconds) + " was left out: " + reply.note); }
-        // A ranking has no records.
-        if (finalist.record > 0) { LOOPSMITH_CHECK(parts_->database.mark_wrong(finalist.record, reply.note)); }
-        ++result.progress.failures[outcome_name(Outcome::Wrong)];
-        parts_->causes.add(outcome_name(Outcome::Wrong), reply.note, finalist.candidate.trace);
-        if (wrong == most_wrong) { break; }
+        // Results that nobody saw are not wrong. A ranking has no records.
+        const char* outcome = reply.timed_out ? "not compared in time" : outcome_name(Outcome::Wrong);
+        if (finalist.record > 0 && !reply.timed_out) { LOOPSMITH_CHECK(parts_->database.mark_wrong(finalist.record, reply.note)); }
+        ++result.progress.failures[outcome];
+        parts_->causes.add(outcome, reply.note, finalist.candidate.trace);
+        if (wrong == most_wrong || (reply.timed_out && ++late == most_late)) { break; }
         continue;
       }
       if (is_compared) { result.verified = verified_text(reply); }

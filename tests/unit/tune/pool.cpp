@@ -27,6 +27,7 @@ for line in sys.stdin:
     elif op == "build":
         if m["trace"] == "crash": os.kill(os.getpid(), signal.SIGSEGV)
         if m["trace"] == "hang": time.sleep(60)
+        while m["trace"] == "busy": pass
         if m["trace"] == "noise": print("garbage", flush=True); continue
         outcome = "rejected" if m["trace"] == "reject" else "built"
         out = {"reply": "build", "id": m["id"], "outcome": outcome, "note": "n", "lowered": "ff", "object": "ee", "seconds": 0.01}
@@ -74,6 +75,31 @@ TEST_CASE("one crash, one hang and one line of noise cost one candidate each") {
     CHECK(measured.outcome == Outcome::Measured);
     CHECK(measured.median_seconds == 0.5);
   }
+}
+
+TEST_CASE("a build that computes is ended at its limit, and so is one beside which others compute") {
+  FakeWorker fake;
+  fake.options.build_limit = 0.3;
+  fake.options.workers = 4;   // more than some machines have processors
+  WorkerPool pool(fake.options, {"m", "main", "llvm", 1});
+  REQUIRE(pool.start().ok());
+  for (const BuildReply& reply : pool.build({{1, "busy"}, {2, "busy"}, {3, "busy"}, {4, "busy"}})) {
+    CHECK(reply.outcome == BuildOutcome::TimedOut);
+    CHECK(reply.note == "while it was built: killed at the time limit");
+  }
+}
+
+TEST_CASE("a comparison that takes too long is neither right nor wrong") {
+  FakeWorker fake;
+  WorkerPool pool(fake.options, {"m", "main", "llvm", 1});
+  REQUIRE(pool.start().ok());
+  std::vector<Candidate> batch = {{78, "fine"}};
+  REQUIRE(pool.build(batch).front().outcome == BuildOutcome::Built);
+  // This worker does not answer `check`.
+  CheckReply reply = pool.check(batch.front(), 0.25);
+  CHECK_FALSE(reply.equal);
+  CHECK(reply.timed_out);
+  CHECK(reply.note == "the comparison of its results takes longer than 0.25 s");
 }
 
 TEST_CASE("a kernel that kills its worker while it is measured costs itself only") {
