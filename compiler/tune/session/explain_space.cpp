@@ -14,7 +14,9 @@ namespace {
 
 constexpr int sampled_points = 200;
 
-auto choice_text(const std::vector<int64_t>& choice) -> std::string {
+auto choice_text(const Knob& knob, size_t number) -> std::string {
+  if (!knob.texts.empty()) { return knob.texts[number]; }
+  const std::vector<int64_t>& choice = knob.choices[number];
   std::string out;
   for (int64_t n : choice) { out += fmt::format("{}{}", out.empty() ? "" : ", ", n); }
   return choice.size() == 1 ? out : "[" + out + "]";
@@ -46,7 +48,7 @@ auto trials_text(const SketchExplained& sketch) -> std::string {
 
 auto explain_sketch(const Sketch& sketch, const SketchTally& tally, const std::string& why_closed) -> SketchExplained {
   SketchExplained out{.name = sketch.name(), .points = sketch.size(), .knobs = {}, .accepted = accepted_share(sketch), .tally = tally, .why_closed = why_closed};
-  for (const Knob& knob : sketch.knobs()) { out.knobs.push_back({knob.name, knob.choices.size(), choice_text(knob.choices.front()), choice_text(knob.choices.back())}); }
+  for (const Knob& knob : sketch.knobs()) { out.knobs.push_back({knob.name, knob.choices.size(), choice_text(knob, 0), choice_text(knob, knob.choices.size() - 1)}); }
   return out;
 }
 

@@ -34,6 +34,8 @@ struct Knob {
   std::vector<std::vector<int64_t>> choices;
   /// The choice of points that are drawn at random; none: all choices have the same chance.
   std::optional<uint16_t> usual = {};
+  /// The choices as text, for people; empty: their numbers.
+  std::vector<std::string> texts = {};
 };
 
 /// One choice per knob, by index.

@@ -94,6 +94,37 @@ auto number(const Value& value, int64_t otherwise) -> int64_t {
   return n ? *n : otherwise;
 }
 
+/// True for the variable with a name, and for a list with it.
+auto mentions(const Value& value, const std::string& variable) -> bool {
+  if (const auto* list = value.as<Value::List>()) { return std::any_of(list->begin(), list->end(), [&](const Value& item) { return mentions(item, variable); }); }
+  return value.as<schedule::ExprRV>() != nullptr && Schedule::name_of(value) == variable;
+}
+
+/// The use of a sampled number: the key of an annotation without TVM's prefix, or else the primitive that takes it. Empty: nothing uses it.
+auto use_of(const std::vector<const Instruction*>& instructions, size_t sampled) -> std::string {
+  if (instructions[sampled]->outputs.empty()) { return {}; }
+  const std::string variable = Schedule::name_of(instructions[sampled]->outputs.front());
+  for (size_t i = sampled + 1; i < instructions.size(); ++i) {
+    const Instruction& user = *instructions[i];
+    if (std::none_of(user.values.begin(), user.values.end(), [&](const Value& value) { return mentions(value, variable); })) { continue; }
+    const std::string* key = user.primitive->kind == "Annotate" ? user.values[1].as<std::string>() : nullptr;
+    constexpr std::string_view prefix = "meta_schedule.";
+    return key ? key->substr(key->starts_with(prefix) ? prefix.size() : 0) : std::string(user.primitive->name);
+  }
+  return {};
+}
+
+/// The candidates of a sampled number as text.
+auto candidate_texts(const Value::List& candidates) -> std::vector<std::string> {
+  std::vector<std::string> out;
+  for (const Value& candidate : candidates) {
+    const int64_t* n = candidate.integer();
+    if (!n) { return {}; }
+    out.push_back(std::to_string(*n));
+  }
+  return out;
+}
+
 }  // namespace
 
 auto factorizations(int64_t extent, int64_t n, int64_t most_innermost, int64_t partition, int64_t multiple) -> std::vector<std::vector<int64_t>> {
@@ -141,35 +172,48 @@ void TraceSketch::add_knob(size_t instruction, const Instruction& sampled, const
     return loop ? extent_of(before, *loop) : 0;
   };
   std::vector<std::vector<int64_t>> choices;
-  std::string what;
+  std::vector<std::string> texts;
+  std::string name;
+  auto tiles = [&]() -> std::string {
+    const auto* loop = sampled.values[0].as<schedule::LoopRV>();
+    auto place = loop ? before.get(*loop) : Result<const schedule::Place*>(Diagnostics());
+    return "tile " + (place.ok() ? (*place)->name().str() : std::string());
+  };
   if (kind == "SamplePerfectTile") {
     choices = factorizations(extent(), number(sampled.values[1], 1), number(sampled.values[2], -1));
-    what = "tiles";
+    name = tiles();
   } else if (kind == "SamplePartitionedTile") {
     choices = factorizations(extent(), number(sampled.values[1], 1), -1, number(sampled.values[2], 0), std::max<int64_t>(1, number(sampled.values[3], 1)));
-    what = "tiles";
+    name = tiles();
   } else if (is_categorical(sampled)) {
     const auto* candidates = sampled.values[0].as<Value::List>();
     for (int64_t i = 0; candidates && i < std::ssize(*candidates); ++i) { choices.push_back({i}); }
-    what = "candidates";
+    if (candidates) { texts = candidate_texts(*candidates); }
+    const std::string use = use_of(trace_.instructions(), instruction);
+    name = use.empty() ? "number" : use;
   } else if (kind == "SampleComputeLocation") {
     choices = locations(before, sampled.values[0]);
-    what = "location";
+    const auto* block = sampled.values[0].as<schedule::BlockRV>();
+    auto place = block ? before.get(*block) : Result<const schedule::Place*>(Diagnostics());
+    name = "place of " + (place.ok() ? (*place)->name().str() : std::string());
+    for (const std::vector<int64_t>& choice : choices) { texts.push_back(choice[0] == -2 ? "inlined" : choice[0] == -1 ? "as it is" : fmt::format("in loop {}", choice[0])); }
   }
   if (choices.size() > most_choices) {
     const size_t step = (choices.size() + most_choices - 1) / most_choices;
     std::vector<std::vector<int64_t>> kept;
     for (size_t i = 0; i < choices.size(); i += step) { kept.push_back(std::move(choices[i])); }
     choices = std::move(kept);
+    texts.clear();
   }
   if (choices.empty()) { return; }
   // A trace of a loop of unknown extent has no list of tiles and keeps its own.
   auto own = std::find(choices.begin(), choices.end(), choice_of(sampled));
   if (own == choices.end()) { own_.reset(); }
   else if (own_) { own_->push_back(static_cast<uint16_t>(own - choices.begin())); }
-  std::string subject;
-  if (!sampled.outputs.empty()) { subject = Schedule::name_of(sampled.outputs.front()); }
-  knobs_.push_back({fmt::format("{} {}", what, subject), std::move(choices)});
+  // Loops of several blocks may have one name; the variable in the trace tells their knobs apart.
+  const bool is_known = std::any_of(knobs_.begin(), knobs_.end(), [&](const Knob& knob) { return knob.name == name; });
+  if (is_known && !sampled.outputs.empty()) { name += fmt::format(" ({})", Schedule::name_of(sampled.outputs.front())); }
+  knobs_.push_back({.name = std::move(name), .choices = std::move(choices), .usual = {}, .texts = std::move(texts)});
   instructions_.push_back(instruction);
 }
 
@@ -180,7 +224,7 @@ void TraceSketch::add_parallel_knob(size_t instruction, int64_t limit) {
   choices.push_back({limit});
   const auto own = static_cast<uint16_t>(choices.size() - 1);
   if (own_) { own_->push_back(own); }
-  knobs_.push_back({"parallel", std::move(choices), own});
+  knobs_.push_back({.name = "parallel", .choices = std::move(choices), .usual = own, .texts = {}});
   instructions_.push_back(instruction);
 }
 
