@@ -29,6 +29,7 @@
 #include "tune/space/trace_spaces.h"
 #include "tune/written/pieces.h"
 #include "workspace/edits/schedule_text.h"
+#include "workspace/selection.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -371,8 +372,17 @@ auto adopt_found(Session& session, const IRModule& program, const std::string& t
 
 namespace {
 
+/// The arguments of `:tune` and `:space`.
+struct SearchRequest {
+  tune::SessionOptions options;
+  std::string space = "own";
+  tune::PieceTexts pieces;
+  std::string schedule;          // a schedule function whose samples are the space; empty: none
+};
+
 /// Takes the options of the search and its pieces out of the arguments. False: reported.
-auto read_search(const Session& session, std::vector<std::string>& arguments, tune::SessionOptions& options, tune::PieceTexts& pieces) -> bool {
+auto read_search(const Session& session, std::vector<std::string>& arguments, SearchRequest& request) -> bool {
+  auto& [options, space, pieces, schedule] = request;
   std::vector<std::string> others;
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string* list = arguments[i] == "--rules" ? &pieces.rules : arguments[i] == "--postprocs" ? &pieces.postprocs : arguments[i] == "--mutators" ? &pieces.mutators : nullptr;
@@ -384,6 +394,12 @@ auto read_search(const Session& session, std::vector<std::string>& arguments, tu
         return false;
       }
       *list = arguments[++i];
+    } else if (arguments[i] == "--with") {
+      schedule = i + 1 < arguments.size() ? arguments[++i] : std::string();
+      if (schedule.empty()) {
+        session.complain("`--with` takes the name of a schedule function that samples; `:programs` lists them\n");
+        return false;
+      }
     } else if (arguments[i] == "--model") {
       options.model = i + 1 < arguments.size() ? arguments[++i] : std::string();
       // A class that the file writes is read where the search begins.
@@ -405,12 +421,17 @@ auto read_search(const Session& session, std::vector<std::string>& arguments, tu
   return true;
 }
 
-/// The options of a search. False: reported.
-auto read_budget(const Session& session, std::vector<std::string> arguments, const std::optional<script::TuneRequest>& hole, tune::SessionOptions& options, std::string& space,
-                 tune::PieceTexts& pieces) -> bool {
-  if (!read_search(session, arguments, options, pieces)) { return false; }
+/// The options of a search. `command` is ":tune" or ":space". False: reported.
+auto read_request(const Session& session, const char* command, std::vector<std::string> arguments, const std::optional<script::TuneRequest>& hole, SearchRequest& request) -> bool {
+  auto& [options, space, pieces, schedule] = request;
+  if (!read_search(session, arguments, request)) { return false; }
   if (!pieces.is_empty()) { space = "metaschedule"; }
   options.seconds = 20;
+  const bool names_space = !pieces.is_empty() || std::find(arguments.begin(), arguments.end(), "--space") != arguments.end();
+  if (!schedule.empty() && names_space) {
+    session.complain(fmt::format("`--with {}` is the space, so `--space`, `--rules`, `--postprocs` and `--mutators` do not apply\n", schedule));
+    return false;
+  }
   if (auto at = std::find(arguments.begin(), arguments.end(), "--space"); at != arguments.end()) {
     space = at + 1 == arguments.end() ? std::string() : *(at + 1);
     // A call such as `ScheduleFn(tiles)` makes the space.
@@ -431,7 +452,9 @@ auto read_budget(const Session& session, std::vector<std::string> arguments, con
   double value = std::strtod(arguments[0].c_str(), &end);
   std::string unit = end;
   if (value <= 0 || arguments.size() > 1 || (!unit.empty() && unit != "s" && unit != "min")) {
-    session.complain(":tune takes a number of trials (`:tune 64`) or a time (`:tune 30s`), and `&` to search in the background\n");
+    const bool is_option = arguments[0].starts_with("--");
+    session.complain(is_option ? fmt::format("`{}` has no option `{}`: `:help {}` lists them\n", command, arguments[0], command + 1)
+                               : ":tune takes a number of trials (`:tune 64`) or a time (`:tune 30s`), and `&` to search in the background\n");
     return false;
   }
   if (unit.empty()) {
@@ -443,13 +466,15 @@ auto read_budget(const Session& session, std::vector<std::string> arguments, con
   return true;
 }
 
-auto tune_in_background(Session& session, const IRModule& program, bool is_at_hole, const tune::SessionOptions& options, const std::string& space,
-                        const tune::PieceTexts& pieces) -> bool {
+auto tune_in_background(Session& session, const IRModule& program, bool is_at_hole, const SearchRequest& request) -> bool {
+  const auto& [options, space, pieces, schedule] = request;
   if (is_at_hole && !pieces.is_empty()) {
     session.complain("a search in the background that begins at a step has the target's pieces: leave out `&`, or go to the program as written by `:goto 0`\n");
     return false;
   }
-  std::vector<std::string> how = {"--target", session.target().str(), "--space", pieces.space.empty() ? space : pieces.space};
+  std::vector<std::string> how = {"--target", session.target().str()};
+  if (schedule.empty()) { how.insert(how.end(), {"--space", pieces.space.empty() ? space : pieces.space}); }
+  else { how.insert(how.end(), {"--with", schedule}); }
   for (auto [option, list] : {std::pair{"--rules", &pieces.rules}, {"--postprocs", &pieces.postprocs}, {"--mutators", &pieces.mutators}}) {
     if (!list->empty()) { how.insert(how.end(), {option, *list}); }
   }
@@ -507,21 +532,49 @@ auto choose_pieces(Session& session, const tune::PieceTexts& texts, tune::Sessio
   return true;
 }
 
+/// Lets the samples of a schedule function make the space. False: reported.
+auto choose_samples(Session& session, const std::string& name, tune::SessionOptions& options) -> bool {
+  workspace::SelectionOutput output;
+  auto selected = workspace::select(session.document(), {.function = session.program_name().str(), .schedule = name}, output);
+  if (const auto* none = std::get_if<workspace::NotSelected>(&selected)) {
+    none->sentence.empty() ? session.report(none->why) : session.complain(none->sentence + "\n");
+    return false;
+  }
+  auto& trace = std::get<workspace::Selection>(selected).trace;
+  if (!trace || !tune::has_samples(*trace)) {
+    session.complain(fmt::format("`{}` samples nothing: choose numbers by `sch.sample_perfect_tile` and its like\n", name));
+    return false;
+  }
+  options.space = [name, trace = *std::move(trace)](const tune::SpaceContext& context) { return tune::sampled_space(context, name, trace); };
+  return true;
+}
+
+/// Makes the space of a request. False: reported.
+auto choose_space(Session& session, SearchRequest& request) -> bool {
+  if (!request.schedule.empty()) { return choose_samples(session, request.schedule, request.options); }
+  return request.space != "metaschedule" || choose_pieces(session, request.pieces, request.options);
+}
+
+/// The place for a search at the current step. A search in the samples of a schedule function begins with the program as written.
+auto hole_here(const Session& session, const std::vector<std::string>& arguments) -> std::optional<script::TuneRequest> {
+  const bool has_schedule = std::find(arguments.begin(), arguments.end(), "--with") != arguments.end();
+  return has_schedule ? std::nullopt : session.steps()[session.position()].hole;
+}
+
 // `:space`: the sketches that `:tune` with the same options would search, with their knobs. Nothing is measured.
 auto explain_here(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
-  const std::optional<script::TuneRequest> hole = session.steps()[session.position()].hole;
-  tune::SessionOptions options;
-  std::string space = "own";
-  tune::PieceTexts texts;
-  if (!read_budget(session, arguments, hole, options, space, texts)) { return false; }
-  if (space == "metaschedule" && !choose_pieces(session, texts, options)) { return false; }
-  auto explained = tune::explain_space(hole ? session.module() : session.original(), session.function(), session.target(), options);
+  const std::optional<script::TuneRequest> hole = hole_here(session, arguments);
+  SearchRequest request;
+  if (!read_request(session, ":space", arguments, hole, request) || !choose_space(session, request)) { return false; }
+  auto explained = tune::explain_space(hole ? session.module() : session.original(), session.function(), session.target(), request.options);
   if (!explained.ok()) {
     session.report(explained.diagnostics());
     return false;
   }
-  session.print(tune::text_of(*explained, session.program_name().str()));
+  // Rows of knobs stay lines; sentences are broken at the width of the screen.
+  std::istringstream lines(tune::text_of(*explained, session.program_name().str()));
+  for (std::string line; std::getline(lines, line);) { line.empty() || line.starts_with(' ') ? session.print(line + "\n") : session.say(line); }
   return true;
 }
 
@@ -553,16 +606,14 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     if (arguments.back().empty()) { arguments.pop_back(); }
   }
   // At a place for a search, the search begins with the program there, else with the program as written.
-  const std::optional<script::TuneRequest> hole = session.steps()[session.position()].hole;
+  const std::optional<script::TuneRequest> hole = hole_here(session, arguments);
   const IRModule program = hole ? session.module() : session.original();
-  tune::SessionOptions options;
-  std::string space = "own";
-  tune::PieceTexts texts;
-  if (!read_budget(session, arguments, hole, options, space, texts)) { return false; }
-  if (space == "metaschedule" && !choose_pieces(session, texts, options)) { return false; }
+  SearchRequest request;
+  if (!read_request(session, ":tune", arguments, hole, request) || !choose_space(session, request)) { return false; }
+  tune::SessionOptions& options = request.options;
   if (!is_background && !choose_model(session, options)) { return false; }
   if (!hole && !session.module().same_as(program)) { session.say("the search begins with the program as written; at a step `sch.tune()` it begins with the program there"); }
-  if (is_background) { return tune_in_background(session, program, hole.has_value(), options, space, texts); }
+  if (is_background) { return tune_in_background(session, program, hole.has_value(), request); }
   options.worker = {current_program(), "worker", "--measure"};
   CancelToken token = session.interrupt();
   options.stop = [token] { return token.is_cancelled(); };
@@ -605,7 +656,7 @@ const Command bench_command{"bench", "[N|NAME]...", "times the program as writte
                             [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "timing", [&] { return bench(session, arguments); }); }};
 const Command why_command{"why", "[N]...", "the gain of a step, timed with and without it; without a number of each step",
                           [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "timing", [&] { return why(session, arguments); }); }};
-const Command space_command{"space", "[--space S] [--rules LIST] [--search NAME] [--keep-order]", "the sketches of the search space with their knobs; measures nothing", explain_here};
-const Command tune_command{"tune", "[N | TIME] [--space S] [--rules LIST] [--search NAME] [--model NAME] [--keep-order] [&]", "searches for a schedule; the best becomes the next step; `&`: in the background", tune_here};
+const Command space_command{"space", "[--space S] [--with SCHEDULE] [--rules LIST] [--search NAME] [--keep-order]", "the sketches of the search space with their knobs; measures nothing", explain_here};
+const Command tune_command{"tune", "[N | TIME] [--space S] [--with SCHEDULE] [--rules LIST] [--search NAME] [--model NAME] [--keep-order] [&]", "searches for a schedule; the best becomes the next step; `&`: in the background", tune_here};
 
 }  // namespace loopsmith::repl
