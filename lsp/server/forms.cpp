@@ -2,11 +2,14 @@
 #include "lsp/server/forms.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "lsp/protocol/methods.h"
 
@@ -31,9 +34,18 @@ struct Answers {
   double trials = 0;
   double seconds = 0;
   std::string target;
-  std::string problems[3];
-  [[nodiscard]] auto are_valid() const -> bool { return problems[0].empty() && problems[1].empty() && problems[2].empty(); }
+  std::optional<std::string> space;   // none: not asked
+  std::array<std::string, 4> problems;
+  [[nodiscard]] auto are_valid() const -> bool {
+    return std::all_of(problems.begin(), problems.end(), [](const std::string& problem) { return problem.empty(); });
+  }
 };
+
+/// True for a value of `loopsmith tune --space`, and for an empty one.
+auto is_space(const std::string& text) -> bool {
+  constexpr std::string_view names[] = {"", "own", "metaschedule", "post-order-apply", "ansor"};
+  return text.find('\n') == std::string::npos && (std::find(std::begin(names), std::end(names), text) != std::end(names) || text.find('(') != std::string::npos);
+}
 
 auto read(const Json& given) -> Answers {
   Answers out;
@@ -45,6 +57,10 @@ auto read(const Json& given) -> Answers {
   if (!seconds || *seconds < 0 || *seconds > most_seconds) { out.problems[1] = "a number of seconds from 0 on"; }
   if (out.are_valid() && *trials == 0 && *seconds == 0) { out.problems[1] = "trials or seconds must be more than 0, or the search never ends"; }
   if (given.size() < 3 || !given[2].is_string() || given[2].get<std::string>().find('\n') != std::string::npos) { out.problems[2] = "a target, such as `llvm`"; }
+  if (given.size() > 3) {
+    out.space = given[3].is_string() ? given[3].get<std::string>() : "?";
+    if (!is_space(*out.space)) { out.problems[3] = "`own`, `metaschedule`, `ansor` or a call such as `ScheduleFn(tiles)`; nothing: the space that the target usually has"; }
+  }
   if (out.are_valid()) {
     out.trials = *trials;
     out.seconds = *seconds;
@@ -164,6 +180,11 @@ auto resolved_command(const Json& params, const Json& tune, const Json& sizes) -
       {{"description", "Seconds: the time to search (0: until the trials are done)"}, {"type", {{"kind", "number"}}}, {"default", seconds}},
       {{"description", "Target (`llvm` is this machine)"}, {"type", {{"kind", "string"}}}, {"default", target.empty() ? "llvm" : target}},
   });
+  // A schedule that samples is its own space.
+  if (string_in(argument, "schedule").empty()) {
+    const std::string space = argument.is_object() && argument.contains("space") ? string_in(argument, "space") : string_in(tune, "space");
+    fields.push_back({{"description", "Space: `own`, `metaschedule`, or a call such as `ScheduleFn(tiles)` (nothing: the usual one of the target)"}, {"type", {{"kind", "string"}}}, {"default", space}});
+  }
   for (size_t i = 0; given.is_array() && i < fields.size(); ++i) {
     if (!answers.problems[i].empty()) { fields[i]["error"] = answers.problems[i]; }
   }
@@ -188,6 +209,7 @@ auto answered_argument(const Json& params, Json argument) -> Json {
   if (answers.trials > 0) { argument["trials"] = static_cast<int64_t>(answers.trials); }
   if (answers.seconds > 0) { argument["seconds"] = answers.seconds; }
   if (!answers.target.empty()) { argument["target"] = answers.target; }
+  if (answers.space) { argument["space"] = *answers.space; }
   return argument;
 }
 

@@ -588,7 +588,29 @@ function verbs.cancelSearch(step)
   local kept = ended and wait_for_lens('insert best schedule')
   return { begun.value.title or ended.value.title, begun.value.cancellable and 'can be cancelled' or 'cannot be cancelled', ended and 'it ended' or 'it goes on', kept and kept.title or 'nothing is kept' }
 end
--- A search that asks for trials, time and target.
+-- The lens of a schedule that samples numbers: its space is searched to the end, and its best is offered.
+function verbs.searchSpace()
+  local lens = wait_for_lens('search this space')
+  if not lens then return { 'there is no such lens' } end
+  client.request_sync('workspace/executeCommand', { command = lens.command.command, arguments = lens.command.arguments }, 60000, buffer)
+  local done = wait_for_lens('insert the best of this space')
+  return { lens.title, done and done.title or 'it did not end' }
+end
+-- The first sketch in the tuning view, with its knobs.
+local function first_sketch()
+  vim.cmd('LoopsmithTuning')
+  local view, out = vim.fn.bufnr('loopsmith-tuning'), 'no sketch is shown'
+  for _, line in ipairs(vim.api.nvim_buf_get_lines(view, 0, -1, false)) do
+    local name, knobs = line:match('^(%S.-)%s+%d+ measured, .*; (.*)$')
+    if name then
+      out = ('%s: %s'):format(name, knobs)
+      break
+    end
+  end
+  vim.cmd.bwipeout('loopsmith-tuning')
+  return out
+end
+-- A search that asks for trials, time, target and space.
 function verbs.tuneWith(step)
   local asked, input, ended = {}, vim.ui.input, nil
   vim.ui.input = function(options, done)
@@ -606,7 +628,7 @@ function verbs.tuneWith(step)
     end, 20)
   end)
   vim.ui.input = input
-  return vim.list_extend(asked, { ended and 'it ended by itself' or 'it did not end' })
+  return vim.list_extend(asked, { ended and 'it ended by itself' or 'it did not end', first_sketch() })
 end
 -- Hints about loops are turned on, and off again.
 function verbs.loopHints(step)

@@ -413,13 +413,13 @@ def scale(a: T.handle, b: T.handle):
   assert.match(hover, /flop/i);
   done(`hover: ${JSON.stringify(hover)}`);
 
-  // Tunes with the answers to three questions.
+  // Tunes with the answers to four questions.
   {
     const at = lines.findIndex((line) => line.startsWith('def matmul'));
     await vscode.page.keyboard.press('Escape');
     await vscode.goto(at + 1, lines[at].indexOf('matmul') + 2);
     await commandThatAsks('Loopsmith: Tune With Options');
-    for (const [question, text] of [['Trials', '2'], ['Seconds', '0'], ['Target', 'llvm']]) {
+    for (const [question, text] of [['Trials', '2'], ['Seconds', '0'], ['Target', 'llvm'], ['Space', 'own']]) {
       await vscode.until(`the question for ${question}`, async () => (await input()).includes(question));
       await answer(text);
     }
@@ -460,10 +460,12 @@ def scale(a: T.handle, b: T.handle):
     const line = document.getElementById('line')?.textContent ?? '';
     const points = document.querySelectorAll('#curve circle').length;
     const best = document.getElementById('best')?.textContent ?? '';
-    return line.startsWith('done: ') && points > 0 && document.querySelector('#curve path.best') && best.includes('@ls.schedule(matmul') && { line, points };
+    const sketches = [...document.querySelectorAll('#armsTable tr')].slice(1).map((row) => `${row.firstChild.textContent}: ${row.lastChild.textContent}`);
+    return line.startsWith('done: ') && points > 0 && document.querySelector('#curve path.best') && best.includes('@ls.schedule(matmul') && { line, points, sketches };
   }), 120_000);
+  assert.ok(panel.sketches.some((one) => /^tile C: tile i \(\d+\), /.test(one)), panel.sketches.join('\n'));
   await vscode.screenshot(screenshot.replace(/\.png$/, '-tuning.png'));
-  done(`tuning panel: ${panel.line}; ${panel.points} points`);
+  done(`tuning panel: ${panel.line}; ${panel.points} points; ${panel.sketches.length} sketches`);
   await vscode.page.keyboard.press('Control+F4');
   await vscode.focusEditor();
 

@@ -344,6 +344,14 @@ const verbs = {
     const done = await waitForLens('insert best schedule');
     return [stood, again.title, done?.title ?? 'it did not end'];
   },
+  // The lens of a schedule that samples numbers: its space is searched to the end, and its best is offered.
+  searchSpace: async () => {
+    const lens = await waitForLens('search this space');
+    if (!lens) { return ['there is no such lens']; }
+    await run(lens.command.command, ...lens.command.arguments);
+    const done = await waitForLens('insert the best of this space');
+    return [lens.title, done?.title ?? 'it did not end'];
+  },
   // The status of the server, in words common to both editors.
   status: async (step) => {
     const { exports } = vscode.extensions.all.find((one) => one.isActive && one.exports?.status);
