@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "driver/build_script_models.h"
 #include "driver/build_script_state.h"
 #include "ir/printer.h"
 #include "script/objects.h"
@@ -330,7 +331,8 @@ struct Function { const char* name; eval::Builtin::Run run; };
 constexpr Function functions[] = {{"load", run_load}, {"apply", run_apply}, {"build", run_build}, {"tune", run_tune}, {"bench", run_bench}};
 
 // Functions of `ms` in scripts: script/tuner/names.cpp looks them up by these names.
-constexpr Function ms_functions[] = {{"ms.tune_tir", run_tune_tir}, {"ms.tune_tasks", run_tune_tasks}, {"ms.compile_tir", run_compile_tir}, {"ms.TuneContext", run_tune_context}};
+constexpr Function ms_functions[] = {{"ms.tune_tir", run_tune_tir}, {"ms.tune_tasks", run_tune_tasks}, {"ms.compile_tir", run_compile_tir}, {"ms.TuneContext", run_tune_context},
+                                     {"ms.TaskScheduler.tune", run_scheduler_tune}, {"ms.CostModel.load", run_model_load}, {"ms.CostModel.save", run_model_save}};
 
 }  // namespace
 
@@ -390,6 +392,7 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
   evaluator.globals = &script;
   evaluator.host = &script;
   evaluator.host_tag = &BuildScript::tag;
+  evaluator.not_called = [&evaluator](const eval::Value&, const syntax::CallExpr& written, const eval::Arguments& arguments) { return build_script::call_in_script(evaluator, *written.callee, arguments); };
   evaluator.output = [](std::string_view line) {
     fmt::print("{}", line);
     std::fflush(stdout);

@@ -90,6 +90,7 @@ class BuildScript final : public eval::Environment {
   const BuildScriptRequest& request;
   const fs::path folder;
   bool something_failed = false;
+  uint64_t random_state = 0;               // of the random numbers that the script draws
   std::map<std::string, Value> loaded;
 
   static constexpr int tag = 0;
@@ -144,5 +145,7 @@ auto run_tune_tir(Evaluator& e, const eval::Arguments& a) -> Value;
 auto run_tune_tasks(Evaluator& e, const eval::Arguments& a) -> Value;
 auto run_compile_tir(Evaluator& e, const eval::Arguments& a) -> Value;
 auto run_tune_context(Evaluator& e, const eval::Arguments& a) -> Value;
+// The method `tune` of task schedulers that scripts write; the scheduler is the first argument.
+auto run_scheduler_tune(Evaluator& e, const eval::Arguments& a) -> Value;
 
 }  // namespace loopsmith::driver::build_script

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "driver/build_script_logs.h"
+#include "driver/build_script_models.h"
 #include "driver/build_script_state.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
@@ -67,18 +68,30 @@ class PieceLists {
     const auto* piece = model.value.as<script::Piece>();
     const auto* type = model.value.as<script::PieceClass>();
     const bool is_model = (piece && piece->kind == script::PieceKind::CostModel) || (type && type->kind == script::PieceKind::CostModel);
+    if (is_model && !model_in_search_.begin(e_, model.value, argv_)) { return e_.report(error(Code::CannotWrite, model.where).arg("file", "the state of the model").arg("reason", because(Why::DiskOrFolder).text())), false; }
     if (!is_model) { return wrong(e_, model, "the name of a model: \"xgb\", \"random\", or one of `loopsmith tune --model`; or a class that derives from `ms.cost_model.PyCostModel`"), false; }
     return add_value(model, "--model");
   }
+  static auto is_piece(const Value& value, script::PieceKind kind) -> bool {
+    const auto* piece = value.as<script::Piece>();
+    const auto* type = value.as<script::PieceClass>();
+    return (piece && piece->kind == kind) || (type && type->kind == kind);
+  }
+  /// A task scheduler of the file.
+  auto add_scheduler(const Argument& given) -> bool { return add_value(given, "--scheduler"); }
   /// A builder or a runner: "local", or a class of the file.
   auto add_runner(const Argument* given, script::PieceKind kind, const char* option, const char* expected) -> bool {
     const std::string* word = given ? given->value.string() : nullptr;
     if (!given || (word && *word == "local")) { return true; }
-    const auto* piece = given->value.as<script::Piece>();
-    const auto* type = given->value.as<script::PieceClass>();
-    if ((piece && piece->kind == kind) || (type && type->kind == kind)) { return add_value(*given, option); }
+    if (const auto limit = word ? script::limit_of_local(*word, kind) : std::nullopt) {
+      argv_.insert(argv_.end(), {kind == script::PieceKind::Builder ? "--build-limit" : "--measure-limit", fmt::format("{}", *limit)});
+      return true;
+    }
+    if (is_piece(given->value, kind)) { return add_value(*given, option); }
     return wrong(e_, *given, expected), false;
   }
+  /// Ends the search: a model of the script takes its attributes back.
+  void end() const { model_in_search_.end(); }
   /// Names the file of the pieces.
   void finish() {
     if (!file_.empty()) { argv_.insert(argv_.end(), {"--pieces", file_}); }
@@ -116,6 +129,7 @@ class PieceLists {
   Evaluator& e_;
   std::vector<std::string>& argv_;
   std::string file_;
+  ModelInSearch model_in_search_;
 };
 
 /// The result of a search, as attributes: the program under the schedule that was found, and its facts.
@@ -267,11 +281,13 @@ auto add_common(Evaluator& e, const Given& given, size_t tasks, PieceLists& piec
   }
   const Argument* scheduler = given.find("task_scheduler");
   const std::string* word = scheduler ? scheduler->value.string() : nullptr;
-  if (scheduler && (!word || (!word->starts_with("gradient") && *word != "round-robin"))) {
-    return wrong(e, *scheduler, "\"gradient\", \"round-robin\", or `ms.task_scheduler.GradientBased(alpha=..., window_size=...)`"), false;
+  const bool is_written = scheduler && PieceLists::is_piece(scheduler->value, script::PieceKind::TaskScheduler);
+  if (scheduler && !is_written && (!word || (!word->starts_with("gradient") && *word != "round-robin"))) {
+    return wrong(e, *scheduler, "\"gradient\", \"round-robin\", `ms.task_scheduler.GradientBased(alpha=..., window_size=...)`, or a class that derives from `ms.task_scheduler.PyTaskScheduler`"), false;
   }
   // One task gets all trials. Without a word the scheduler is TVM's default.
-  if (tasks > 1) { argv.insert(argv.end(), {"--scheduler", word ? *word : "gradient"}); }
+  if (tasks > 1 && is_written && !pieces.add_scheduler(*scheduler)) { return false; }
+  if (tasks > 1 && !is_written) { argv.insert(argv.end(), {"--scheduler", word ? *word : "gradient"}); }
   const Argument* model = given.find("cost_model");
   return !model || pieces.add_model(*model);
 }
@@ -342,7 +358,9 @@ auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
   if (b.given[17] && !b.values[17].value.is_none() && !pieces.add_model(b.values[17])) { return Value::error(); }
   if (!pieces.add(b.values[14], "--rules") || !pieces.add(b.values[15], "--postprocs") || !pieces.add_mutators(b.values[16])) { return Value::error(); }
   pieces.finish();
-  return finish_tune(e, b.values[0], *found, std::move(argv), a.call);
+  Value out = finish_tune(e, b.values[0], *found, std::move(argv), a.call);
+  pieces.end();
+  return out;
 }
 
 auto run_tune_tir(Evaluator& e, const eval::Arguments& a) -> Value {
@@ -383,6 +401,7 @@ auto run_tune_tir(Evaluator& e, const eval::Arguments& a) -> Value {
   }
   pieces.finish();
   Value out = finish_tune(e, b.values[0], *found, std::move(argv), a.call, folder);
+  pieces.end();
   if (out.is_unknown() || script.request.dry_run) { return out; }
   return export_records(e, folder, a.call) ? out : Value::error();
 }
@@ -454,6 +473,7 @@ auto run_tune_tasks(Evaluator& e, const eval::Arguments& a) -> Value {
   }
   auto ran = command(e, std::move(argv), a.call);
   if (!ran) { return Value::error(); }
+  pieces.end();
   std::string message;
   for (const json& line : ran->first) {
     message = line.value("message", message);
@@ -471,6 +491,27 @@ auto run_tune_tasks(Evaluator& e, const eval::Arguments& a) -> Value {
   if (!ran->second.succeeded()) { return command_failed(e, a.call, "tune", ran->second, message); }
   if (!export_records(e, folder, a.call)) { return Value::error(); }
   return Value::list(std::move(results));
+}
+
+auto run_scheduler_tune(Evaluator& e, const eval::Arguments& a) -> Value {
+  // TVM's method has no folder: the records are in its database.
+  static const std::vector<Parameter> parameters = common_parameters({{"self"}, {"tasks"}, {"task_weights"}, {"max_trials_global"}}, {});
+  BoundArguments b;
+  if (!bind_arguments(e, "tune", a, parameters, b)) { return b.unknown; }
+  const std::string folder = BuildScript::of(e).scratch() + "/tasks";
+  eval::Arguments all = a;
+  all.all.clear();
+  all.positional = 0;
+  auto add = [&](const char* name, Argument value) {
+    value.keyword = Name(name);
+    all.all.push_back(std::move(value));
+  };
+  for (size_t i = 1; i < parameters.size(); ++i) {
+    if (b.given[i] && parameters[i].name.view() != "task_scheduler") { add(parameters[i].name.str().c_str(), b.values[i]); }
+  }
+  add("work_dir", {Value::str(folder), a.call, {}});
+  add("task_scheduler", b.values[0]);
+  return run_tune_tasks(e, all);
 }
 
 auto run_compile_tir(Evaluator& e, const eval::Arguments& a) -> Value {

@@ -71,6 +71,8 @@ class ModelOfFile final : public tune::CandidateModel {
   explicit ModelOfFile(TunerModel held) : held_(std::move(held)) {}
   [[nodiscard]] auto predict(const tune::ModelTask& task, const std::vector<schedule::Schedule>& candidates) -> std::vector<double> override { return held_.model->predict(task, candidates); }
   void update(const tune::ModelTask& task, const std::vector<tune::Lesson>& lessons) override { held_.model->update(task, lessons); }
+  [[nodiscard]] auto state() const -> std::string override { return held_.model->state(); }
+  [[nodiscard]] auto restore(const std::string& text) -> std::string override { return held_.model->restore(text); }
 
  private:
   TunerModel held_;
@@ -142,6 +144,26 @@ auto take_runner(const Arguments& arguments, const Selection& program, Reporter&
   }
   options.runner = std::make_shared<RunnerOfFile>(std::move(held), std::move(*made));
   return {};
+}
+
+auto take_scheduler(const Arguments& arguments, const Selection& program, Reporter& reporter, std::unique_ptr<SourceFile>& kept) -> std::variant<tune::TaskScheduler, int> {
+  const std::string text = arguments.get("--scheduler", "gain");
+  std::string problem;
+  if (auto known = tune::read_scheduler(text, problem)) { return *std::move(known); }
+  const std::string name = text.substr(0, text.find('('));
+  const bool is_known = name == "gain" || name == "gradient" || name == "round-robin";
+  SourceFile* file = is_known ? nullptr : file_of_pieces(arguments, program, reporter, kept);
+  if (!is_known && !file) { return reporter.status(); }
+  if (is_known || file->document().file().find(Name(name)) == nullptr) { return usage_error("tune", "`--scheduler`: " + problem + (is_known ? "" : ", and the file has no class of this name")); }
+  auto made = tune::read_task_scheduler(file->document().file(), program.target, text, [&reporter, file](const Diagnostics& diagnostics) { reporter.report(diagnostics, file); });
+  if (!made.ok()) {
+    reporter.report(made.diagnostics(), file);
+    return reporter.status();
+  }
+  tune::TaskScheduler out;
+  out.kind = tune::TaskScheduler::Kind::Given;
+  out.choose = *std::move(made);
+  return out;
 }
 
 auto take_model(const Arguments& arguments, const Selection& program, Reporter& reporter, tune::SessionOptions& options) -> std::optional<int> {

@@ -12,6 +12,7 @@
 #include "driver/commands/ansor_search.h"
 #include "driver/commands/candidates.h"
 #include "driver/commands/template_search.h"
+#include "driver/commands/tune_model.h"
 #include "driver/commands/tune_progress.h"
 #include "driver/commands/tune_results.h"
 #include "driver/commands/tune_several.h"
@@ -70,9 +71,12 @@ const Usage usage{
                 {.name = "--strategy", .value = "NAME", .help = "the same as --search"},
                 {.name = "--space", .value = "S", .help = "the candidates: `own` (the default on processors); `metaschedule`, the traces of TVM's rules (the default on devices); `ansor`, the sketches of the auto-scheduler for a task (the default where the file calls `task.tune`); or a call such as `ScheduleFn(tiles)`"},
                 {.name = "--model", .value = "M", .help = "the model that corrects the draft, as listed above (the default is residual); or a model of whole candidates: a class of the file, `Mine` or `Mine(64)`, or the file of a trained model"},
+                {.name = "--model-state", .value = "F", .help = "the attributes of a model that the file writes: read before the search if F exists, and written after it"},
                 {.name = "--runner", .value = "R", .help = "a class of the file that gives candidates their times, `Mine` or `Mine(8)`, in place of measurements; `local`, the default, measures them here"},
                 {.name = "--builder", .value = "B", .help = "with --runner: a class of the file that makes the artefacts for the runner"},
                 {.name = "--batch", .value = "N", .help = "candidates that are measured between two proposals of the search; the default depends on the search"},
+                {.name = "--build-limit", .value = "S", .help = "the time after which the build of a candidate ends; the default is 10 s, and less where other builds are short. Time without a processor on a loaded machine does not count"},
+                {.name = "--measure-limit", .value = "S", .help = "the time after which the measurement of a candidate ends; the default is 10 s, and less beside a fast candidate"},
                 rules_option, postprocs_option, mutators_option, pieces_option,
                 {.name = "--transfer", .help = "also tries the fastest recorded schedules of other programs with the same target, such as other sizes, where they apply"},
                 {.name = "--keep-order", .help = "takes only schedules that add real numbers in the order of the program"},
@@ -80,7 +84,7 @@ const Usage usage{
                 {.name = "--causes", .value = "DIR", .help = "the folder for traces that reproduce failed candidates; the default is beside the database"},
                 {.name = "--log", .value = "F", .help = "appends the trials of an AutoTVM template, or of a task of the auto-scheduler, to this log in TVM's form"},
                 {.name = "--weights", .value = "LIST", .help = "with several programs: the weight of each, in their order, as `2,1`; the default is 1 for each"},
-                {.name = "--scheduler", .value = "S", .help = "with several programs: gain, the default, gives trials to the program with the largest expected gain; `gradient` and `gradient(alpha=0.2, window_size=3)` divide them as TVM does; `round-robin` in turns"},
+                {.name = "--scheduler", .value = "S", .help = "with several programs: gain, the default, gives trials to the program with the largest expected gain; `gradient` and `gradient(alpha=0.2, window_size=3)` divide them as TVM does; `round-robin` in turns; or a class of the file, `Mine` or `Mine(8)`"},
                 {.name = "--all", .help = "tunes all programs of a file together"},
                 sizes_option,
                 size_option,
@@ -139,6 +143,13 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
     auto n = parse_number(*text, 1, 4096);
     if (!n) { return usage_error("tune", "`--batch` takes a number from 1 to 4096, not `" + *text + "`"); }
     options.batch = static_cast<size_t>(*n);
+  }
+  for (const auto& [option, limit] : {std::pair{"--build-limit", &options.build_limit}, {"--measure-limit", &options.measure_limit}}) {
+    auto text = arguments.get(option);
+    if (!text) { continue; }
+    auto s = parse_seconds(*text);
+    if (!s) { return usage_error("tune", fmt::format("`{}` takes a time such as 5, 90s or 2min, not `{}`", option, *text)); }
+    *limit = *s;
   }
   if (auto word = arguments.get("--effort")) {
     if (arguments.has("--trials") || arguments.has("--time")) { return usage_error("tune", "`--effort` is in place of `--trials` and `--time`"); }
@@ -367,6 +378,7 @@ auto tune(std::vector<std::string> args) -> int {
   if (auto status = is_space ? check_space(arguments, selection) : std::nullopt) { return *status; }
   if (auto status = take_model(arguments, selection, reporter, options)) { return *status; }
   if (auto status = take_runner(arguments, selection, reporter, options)) { return *status; }
+  if (auto status = restore_model(arguments, options)) { return *status; }
   bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
   if (selection.hole && !is_bounded && (selection.hole->seconds > 0 || selection.hole->trials > 0)) {
     options.seconds = selection.hole->seconds;
@@ -388,6 +400,7 @@ auto tune(std::vector<std::string> args) -> int {
   options.on_progress = [&](const tune::Progress& p) { line.show(p); };
 
   auto result = tune::tune(searched_program(selection), selection.function, selection.target, selection.program.str(), options);
+  if (auto status = keep_model(arguments, options)) { return *status; }
   if (!result.ok()) {
     if (arguments.json()) { return report_failure(arguments, result.diagnostics().front().message()); }
     reporter.report(result.diagnostics(), selection.file.get());

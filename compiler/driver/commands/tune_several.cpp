@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <variant>
 
 #include <nlohmann/json.hpp>
 
 #include "driver/command.h"
+#include "driver/commands/tune_model.h"
 #include "driver/commands/tune_progress.h"
 #include "driver/commands/tune_results.h"
 #include "driver/commands/tune_shared.h"
@@ -168,9 +170,10 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
   if (tasks.empty()) { return report_failure(arguments, "the files have no program to tune"); }
   if (auto taken = take_model(arguments, selections[0], reporter, options)) { return *taken; }
   if (auto taken = take_runner(arguments, selections[0], reporter, options)) { return *taken; }
-  std::string problem;
-  const auto scheduler = tune::read_scheduler(arguments.get("--scheduler", "gain"), problem);
-  if (!scheduler) { return usage_error("tune", "`--scheduler`: " + problem); }
+  if (auto taken = restore_model(arguments, options)) { return *taken; }
+  std::unique_ptr<SourceFile> file_of_scheduler;
+  const auto scheduler = take_scheduler(arguments, selections[0], reporter, file_of_scheduler);
+  if (const int* status = std::get_if<int>(&scheduler)) { return *status; }
   listen_to_signals(options);
   size_t shown = tasks.size();
   auto results = tune::tune_several(tasks, options, [&](size_t number, const tune::Progress& progress) {
@@ -182,8 +185,8 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
       shown = number;
       fmt::print(stderr, "tune: {} ({}, best {})\n", tasks[number].label, count_text(progress.trials, "trial"), known_time(progress.best_seconds));
     }
-  }, *scheduler);
-  int status = exit_done;
+  }, std::get<tune::TaskScheduler>(scheduler));
+  int status = keep_model(arguments, options).value_or(exit_done);
   const auto shared = arguments.has("--share") ? share(arguments, sized.front().whole, selections, results, status, reporter) : std::vector<SharedSchedule>();
   std::vector<std::string> own(tasks.size());     // the schedules that serve one size
   for (size_t i = 0; i < tasks.size(); ++i) {

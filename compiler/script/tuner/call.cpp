@@ -7,6 +7,7 @@
 
 #include "frontend/objects.h"
 #include "script/objects.h"
+#include "script/tuner/members.h"
 #include "script/tuner/numbers.h"
 #include "script/tuner/trace_values.h"
 #include "support/codes.h"
@@ -79,7 +80,7 @@ class Call {
   }
 
   auto run(const Value& callee, std::vector<Value> values) -> std::optional<Value> {
-    const bool is_model = piece_.kind == PieceKind::CostModel || piece_.kind == PieceKind::Builder || piece_.kind == PieceKind::Runner;
+    const bool is_model = piece_.kind == PieceKind::CostModel || piece_.kind == PieceKind::Builder || piece_.kind == PieceKind::Runner || piece_.kind == PieceKind::TaskScheduler;
     evaluator_.limits = is_model ? model_limits() : piece_limits();
     evaluator_.globals = &file_;
     evaluator_.not_called = [this, is_model](const Value& called, const syntax::CallExpr& written, const eval::Arguments& arguments) -> std::optional<Value> {
@@ -366,6 +367,59 @@ auto run_runner(const Piece& runner, frontend::File& file, const std::vector<Val
   }
   if (call.has_failed()) { return call.take_errors(); }
   return out;
+}
+
+namespace {
+
+auto task_record(const TaskFacts& task) -> Value {
+  auto context = eval::make_object<eval::Namespace>(Name("context"), any_name);
+  add_member(context, "mod", task.program);
+  add_member(context, "task_name", Value::str(task.name));
+  add_member(context, "target", Value::str(task.target));
+  std::vector<Value> latencies;
+  int64_t failed = 0;
+  for (double seconds : task.trial_seconds) {
+    // TVM's number for a candidate without a time.
+    constexpr double no_time = 1e9;
+    failed += seconds > 0 ? 0 : 1;
+    latencies.emplace_back(seconds > 0 ? seconds * 1e3 : no_time);
+  }
+  auto out = eval::make_object<eval::Namespace>(Name("TaskRecord"), any_name);
+  add_member(out, "ctx", value_of(context));
+  add_member(out, "task_weight", Value(task.weight));
+  add_member(out, "flop", Value(task.flops));
+  add_member(out, "is_terminated", Value(task.has_ended));
+  add_member(out, "run_error_count", Value(failed));
+  add_member(out, "latency_ms", Value::list(std::move(latencies)));
+  add_member(out, "runner_futures", Value());
+  add_member(out, "builder_results", Value());
+  add_member(out, "measure_candidates", Value());
+  return value_of(out);
+}
+
+}  // namespace
+
+auto run_next_task(const Piece& scheduler, frontend::File& file, const std::vector<TaskFacts>& tasks) -> Result<std::optional<size_t>> {
+  if (scheduler.is_closed) { return failure(scheduler, scheduler.where, "ran out of steps or time, so it chooses no more tasks"); }
+  Call call(scheduler, file);
+  if (!scheduler.type || !scheduler.type->find(Name("next_task_id"))) {
+    call.fail(scheduler.where, "has no method `next_task_id`");
+    return call.take_errors();
+  }
+  std::vector<Value> records;
+  for (const TaskFacts& task : tasks) { records.push_back(task_record(task)); }
+  (void)scheduler.set_attribute(call.evaluator(), Name("tasks_"), {Value::list(std::move(records)), scheduler.where, {}}, scheduler.where);
+  const std::optional<Value> result = call.run_method(Name("next_task_id"), {});
+  if (!result) { return call.take_errors(); }
+  const std::optional<int64_t> number = result->is_int() ? std::optional(result->int_value()) : std::nullopt;
+  const auto count = static_cast<int64_t>(tasks.size());
+  if (!number || *number < -1 || *number >= count) {
+    call.wrong_result(*result, ("the number of a task from 0 to " + std::to_string(count - 1) + ", or -1 to end the search").c_str());
+  } else if (*number >= 0 && tasks[static_cast<size_t>(*number)].has_ended) {
+    call.fail(scheduler.where, "returns " + std::to_string(*number) + ", a task that has ended: its `is_terminated` is True");
+  }
+  if (call.has_failed()) { return call.take_errors(); }
+  return *number < 0 ? std::nullopt : std::optional(static_cast<size_t>(*number));
 }
 
 auto rules_for_annotations(frontend::File& file, const std::vector<std::string>& target_keys) -> std::vector<std::pair<std::string, Ref<Piece>>> {

@@ -54,6 +54,18 @@ struct RunOutcome { std::optional<double> seconds = {}; std::string error = {}; 
 /// Calls the method `run` of a runner: for each input a `RunnerResult`, or an object with the methods `done` and `result` that returns one.
 [[nodiscard]] auto run_runner(const Piece& runner, frontend::File& file, const std::vector<eval::Value>& inputs) -> Result<std::vector<RunOutcome>>;
 
+/// A task as schedulers see it: TVM's `TaskRecord`.
+struct TaskFacts {
+  eval::Value program = {};                    // a program
+  std::string name = {}, target = {};
+  double weight = 1;
+  double flops = 0;                            // 0: not known yet
+  std::vector<double> trial_seconds = {};      // of each trial, in order; 0: it failed
+  bool has_ended = false;                      // its space is exhausted, or it failed
+};
+/// Calls the method `next_task_id` of a task scheduler, which sees the tasks as `self.tasks_`. Returns the number of a task that has not ended; none: the scheduler ends the search.
+[[nodiscard]] auto run_next_task(const Piece& scheduler, frontend::File& file, const std::vector<TaskFacts>& tasks) -> Result<std::optional<size_t>>;
+
 /// The rules that a file registers for blocks with the annotation `schedule_rule`, with the names in the annotation: functions with `@ls.rule`, and those with
 /// `@register_func("meta_schedule.cpu.NAME")`, where `cpu` is one of the keys of the target.
 [[nodiscard]] auto rules_for_annotations(frontend::File& file, const std::vector<std::string>& target_keys) -> std::vector<std::pair<std::string, Ref<Piece>>>;

@@ -1,6 +1,8 @@
 // Candidates, results and extractors for cost models: see candidates.h.
 #include "script/tuner/candidates.h"
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 #include "script/objects.h"
@@ -192,21 +194,67 @@ auto result_of(Evaluator& e, const char* name, const char* value, const Argument
 auto make_builder_result(Evaluator& e, const Arguments& given) -> Value { return result_of(e, "BuilderResult", "artifact_path", given); }
 auto make_runner_result(Evaluator& e, const Arguments& given) -> Value { return result_of(e, "RunnerResult", "run_secs", given); }
 
-// The tuner's own workers. Their limits and repetitions are not those of TVM's parameters.
-auto local(Evaluator& e, const Arguments& given) -> Value { return given.all.empty() ? Value::str("local") : e.opaque(given.all[0].where); }
+// The tuner's own workers, which take TVM's limits of time. The tuner chooses the numbers of repetitions itself, so an `EvaluatorConfig` has no effect.
+constexpr std::string_view local_limit = "local, timeout_sec=";
+
+auto local(Evaluator& e, const char* name, const Arguments& given, std::initializer_list<const char*> names) -> Value {
+  eval::BoundArguments bound;
+  std::vector<eval::Parameter> parameters;
+  for (const char* one : names) { parameters.push_back({Name(one), false}); }
+  if (!eval::bind_arguments(e, name, given, parameters, bound)) { return bound.unknown; }
+  size_t limit = 0;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].name.view() == "timeout_sec") {
+      limit = i;
+      continue;
+    }
+    const bool is_default = !bound.given[i] || bound.values[i].value.is_none() || parameters[i].name.view() == "evaluator_config" || parameters[i].name.view() == "max_workers" ||
+                            (parameters[i].name.view() == "alloc_repeat" && bound.values[i].value.to_int() == 1) || (parameters[i].name.view() == "cooldown_sec" && bound.values[i].value.to_float() == 0.0);
+    if (!is_default) {
+      return e.report(error(Code::WrongType, bound.values[i].where).arg("expected", fmt::format("`{}` as None: the tuner's workers build, allocate and measure themselves; a class that derives from `{}` replaces them", parameters[i].name.view(),
+                                                                                                      std::string_view(name) == "LocalBuilder" ? "ms.builder.PyBuilder" : "ms.runner.PyRunner"))
+                          .arg("found", eval::describe(bound.values[i].value)));
+    }
+  }
+  if (!bound.given[limit] || bound.values[limit].value.is_none()) { return Value::str("local"); }
+  const auto seconds = bound.values[limit].value.to_float();
+  if (!seconds || !(*seconds > 0 && *seconds <= 86400)) { return e.report(error(Code::WrongType, bound.values[limit].where).arg("expected", "`timeout_sec` as a number of seconds above 0").arg("found", eval::describe(bound.values[limit].value))); }
+  return Value::str(fmt::format("{}{}", local_limit, *seconds));
+}
+auto local_builder(Evaluator& e, const Arguments& given) -> Value {
+  return local(e, "LocalBuilder", given, {"max_workers", "timeout_sec", "f_build", "f_export", "initializer"});
+}
+auto local_runner(Evaluator& e, const Arguments& given) -> Value {
+  return local(e, "LocalRunner", given, {"timeout_sec", "evaluator_config", "cooldown_sec", "alloc_repeat", "f_alloc_argument", "f_run_evaluator", "f_cleanup", "initializer", "max_workers"});
+}
+auto evaluator_config(Evaluator& e, const Arguments& given) -> Value {
+  const std::vector<eval::Parameter> parameters = {{Name("number"), false}, {Name("repeat"), false}, {Name("min_repeat_ms"), false}, {Name("enable_cpu_cache_flush"), false}};
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(e, "EvaluatorConfig", given, parameters, bound)) { return bound.unknown; }
+  auto out = eval::make_object<eval::Namespace>(Name("EvaluatorConfig"), any_name);
+  const Value usual[] = {Value(int64_t{3}), Value(int64_t{1}), Value(int64_t{100}), Value(false)};
+  for (size_t i = 0; i < parameters.size(); ++i) { add_member(out, parameters[i].name.view(), bound.given[i] ? bound.values[i].value : usual[i]); }
+  return value_of(out);
+}
 
 }  // namespace
+
+auto limit_of_local(const std::string& word, PieceKind kind) -> std::optional<double> {
+  if (!word.starts_with(local_limit) || (kind != PieceKind::Builder && kind != PieceKind::Runner)) { return std::nullopt; }
+  return std::strtod(word.c_str() + local_limit.size(), nullptr);
+}
 
 auto runner_names_of_tvm() -> const std::vector<std::pair<Name, Value>>& {
   const auto base = [](PieceKind kind, const char* name) { return value_of(eval::make_object<PieceClass>(kind, Name(name), PieceClass::Origins::Base)); };
   static thread_local const std::vector<std::pair<Name, Value>> all = {
       {Name("PyBuilder"), base(PieceKind::Builder, "PyBuilder")},
       {Name("BuilderResult"), builtin("BuilderResult", make_builder_result)},
-      {Name("LocalBuilder"), builtin("LocalBuilder", local)},
+      {Name("LocalBuilder"), builtin("LocalBuilder", local_builder)},
       {Name("PyRunner"), base(PieceKind::Runner, "PyRunner")},
       {Name("PyRunnerFuture"), base(PieceKind::Runner, "PyRunnerFuture")},
       {Name("RunnerResult"), builtin("RunnerResult", make_runner_result)},
-      {Name("LocalRunner"), builtin("LocalRunner", local)},
+      {Name("LocalRunner"), builtin("LocalRunner", local_runner)},
+      {Name("EvaluatorConfig"), builtin("EvaluatorConfig", evaluator_config)},
   };
   return all;
 }

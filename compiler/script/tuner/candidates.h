@@ -11,6 +11,7 @@
 
 #include "eval/evaluator.h"
 #include "schedule/schedule.h"
+#include "script/tuner/pieces.h"
 
 namespace loopsmith::script {
 
@@ -56,6 +57,8 @@ class ModelChoice final : public eval::Object {
 
 /// The names of builders and runners that files import from TVM's modules.
 [[nodiscard]] auto runner_names_of_tvm() -> const std::vector<std::pair<Name, eval::Value>>&;
+/// The seconds of `LocalBuilder(timeout_sec=...)` and `LocalRunner(timeout_sec=...)`, which are texts here. None: the text is another one.
+[[nodiscard]] auto limit_of_local(const std::string& word, PieceKind kind) -> std::optional<double>;
 /// Adds the members of `ms.builder` and `ms.runner`: the bases `PyBuilder`, `PyRunner` and `PyRunnerFuture`, `BuilderResult` and `RunnerResult`, and TVM's local builder and runner.
 void add_runners(const Ref<eval::Namespace>& ms);
 

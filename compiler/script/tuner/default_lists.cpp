@@ -93,7 +93,8 @@ auto default_list(PieceKind pieces, std::string_view kind) -> std::string {
       case PieceKind::SpaceFunction:
       case PieceKind::CostModel:
       case PieceKind::Builder:
-      case PieceKind::Runner: return {};
+      case PieceKind::Runner:
+      case PieceKind::TaskScheduler: return {};
     }
   }
   return {};

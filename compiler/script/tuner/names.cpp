@@ -2,6 +2,7 @@
 #include "script/tuner/pieces.h"
 
 #include "script/tuner/candidates.h"
+#include "script/tuner/inherited.h"
 #include "script/tuner/members.h"
 #include "script/tuner/spaces.h"
 #include "support/codes.h"
@@ -41,7 +42,7 @@ class DerivedObject final : public eval::Object {
     for (const syntax::Expr* one : def->bases) {
       if (!base) { base = base_class(evaluator, *one, scope); }
     }
-    // Classes of other parts of TVM (a task scheduler) are unknown.
+    // Classes of other parts of TVM (a database) are unknown.
     if (!base) { return evaluator.opaque(def->origin()); }
     PieceClass::Members members = base->members;
     // Functions do not see the names of the class around them.
@@ -94,15 +95,11 @@ auto reuse_type(Evaluator& evaluator, const Arguments& given) -> Value {
   return value_of(out);
 }
 
-// `ms.tune_tir(...)` and its like: only build scripts have such functions, which they give under their full names.
-auto of_build_script(Evaluator& evaluator, const Arguments& given, const char* full_name) -> Value {
-  const std::optional<Value> known = evaluator.globals ? evaluator.globals->lookup(evaluator, Name(full_name), given.call) : std::nullopt;
-  return known && known->object() ? evaluator.call(eval::Argument{*known, given.callee, {}}, given) : evaluator.opaque(given.call);
-}
-auto tune_tir(Evaluator& evaluator, const Arguments& given) -> Value { return of_build_script(evaluator, given, "ms.tune_tir"); }
-auto tune_tasks(Evaluator& evaluator, const Arguments& given) -> Value { return of_build_script(evaluator, given, "ms.tune_tasks"); }
-auto compile_tir(Evaluator& evaluator, const Arguments& given) -> Value { return of_build_script(evaluator, given, "ms.compile_tir"); }
-auto tune_context(Evaluator& evaluator, const Arguments& given) -> Value { return of_build_script(evaluator, given, "ms.TuneContext"); }
+// `ms.tune_tir(...)` and its like.
+auto tune_tir(Evaluator& evaluator, const Arguments& given) -> Value { return call_of_build_script(evaluator, given, "ms.tune_tir"); }
+auto tune_tasks(Evaluator& evaluator, const Arguments& given) -> Value { return call_of_build_script(evaluator, given, "ms.tune_tasks"); }
+auto compile_tir(Evaluator& evaluator, const Arguments& given) -> Value { return call_of_build_script(evaluator, given, "ms.compile_tir"); }
+auto tune_context(Evaluator& evaluator, const Arguments& given) -> Value { return call_of_build_script(evaluator, given, "ms.TuneContext"); }
 
 auto find_in(const std::vector<std::pair<Name, Value>>& all, Name name) -> const Value* {
   for (const auto& [known, value] : all) {
@@ -175,6 +172,7 @@ struct Names {
     const Value model_base = value_of(eval::make_object<PieceClass>(PieceKind::CostModel, Name("PyCostModel"), PieceClass::Origins::Base));
     add_models(ms, model_base);
     imported.emplace_back(Name("PyCostModel"), model_base);
+    imported.emplace_back(Name("PyTaskScheduler"), task_scheduler_base());
     add_runners(ms);
     imported.insert(imported.end(), runner_names_of_tvm().begin(), runner_names_of_tvm().end());
     imported.insert(imported.end(), model_names_of_tvm().begin(), model_names_of_tvm().end());

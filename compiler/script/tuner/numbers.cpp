@@ -353,7 +353,36 @@ auto element_function(std::string_view name) -> ElementFunction {
 
 }  // namespace
 
+namespace {
+
+/// `random.randint(a, b)` and its like, of Python's module: both ends belong to the range. None: another call.
+auto call_of_random(Evaluator& e, const syntax::Expr& callee, const Arguments& given, uint64_t& state) -> std::optional<Value> {
+  const auto* attribute = callee.as<syntax::AttributeExpr>();
+  const auto* module = attribute ? attribute->object->as<syntax::NameExpr>() : nullptr;
+  if (!module || module->name.view() != "random") { return std::nullopt; }
+  const std::string_view name = attribute->attr.name.view();
+  if (name == "random" && given.all.empty()) { return Value(random_share(state)); }
+  if (name == "seed") {
+    state = given.positional > 0 ? static_cast<uint64_t>(given.all[0].value.to_int().value_or(0)) : 0;
+    return Value();
+  }
+  if (name == "randint" && given.positional == 2) {
+    const auto low = given.all[0].value.to_int(), high = given.all[1].value.to_int();
+    if (!low || !high || *high < *low) { return bad(e, given.call, "two integers, the larger one behind", given.all[1].value); }
+    const double span = static_cast<double>(*high) - static_cast<double>(*low) + 1;
+    return Value(std::min(*high, *low + static_cast<int64_t>(random_share(state) * span)));
+  }
+  if (name == "choice" && given.positional == 1 && given.all[0].value.items() && !given.all[0].value.items()->empty()) {
+    const std::vector<Value>& items = *given.all[0].value.items();
+    return items[std::min(items.size() - 1, static_cast<size_t>(random_share(state) * static_cast<double>(items.size())))];
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 auto call_of_numpy(Evaluator& e, const syntax::Expr& callee, const Arguments& given, uint64_t& random_state) -> std::optional<Value> {
+  if (auto drawn = call_of_random(e, callee, given, random_state)) { return drawn; }
   const std::string name = numpy_name(callee);
   if (name.empty()) { return std::nullopt; }
   for (size_t i = 0; i < given.positional; ++i) { if (given.all[i].value.is_unknown()) { return std::nullopt; } }

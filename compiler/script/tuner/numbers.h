@@ -37,7 +37,8 @@ class NumberArray final : public eval::Object {
 /// The numbers of an array without rows, or of a list or tuple of numbers; none: the value is another one.
 [[nodiscard]] auto numbers_in(const eval::Value& value) -> std::optional<std::vector<double>>;
 
-/// A call of NumPy by its name in the text, such as `np.array(...)` or `numpy.random.rand(8)`. None: the name is not NumPy's, or the function is not one of these.
+/// A call of NumPy, or of Python's module `random`, by its name in the text, such as `np.array(...)` or `numpy.random.rand(8)`. None: the name is not one of theirs, or the
+/// function is not known here.
 /// Random numbers follow from `random_state`.
 [[nodiscard]] auto call_of_numpy(eval::Evaluator& evaluator, const syntax::Expr& callee, const eval::Arguments& given, uint64_t& random_state) -> std::optional<eval::Value>;
 

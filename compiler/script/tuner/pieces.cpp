@@ -1,6 +1,7 @@
 // Classes and instances of pieces: see pieces.h.
 #include "script/tuner/pieces.h"
 
+#include "script/tuner/inherited.h"
 #include "script/tuner/spaces.h"
 #include "support/codes.h"
 
@@ -61,6 +62,7 @@ auto kind_text(PieceKind kind) -> std::string_view {
     case PieceKind::CostModel: return "cost model";
     case PieceKind::Builder: return "builder";
     case PieceKind::Runner: return "runner";
+    case PieceKind::TaskScheduler: return "task scheduler";
   }
   return {};
 }
@@ -97,6 +99,9 @@ auto Piece::get_attribute(Evaluator& evaluator, Name member, Origin at) const ->
   if (const Value* found = find_in(attributes, member)) { return *found; }
   const Value* found = type ? type->find(member) : nullptr;
   if (!found) {
+    if (const eval::Method::Run inherited = is_written() ? inherited_method(kind, member) : nullptr) {
+      return Value(Ref<eval::Object>(eval::make_object<eval::Method>(Value(Ref<eval::Object>(this)), member, inherited).get()));
+    }
     // TVM's own pieces, and Python's objects, have more attributes than are known here.
     if (!is_written() || member.view().starts_with("_")) { return evaluator.opaque(at); }
     return {};

@@ -22,9 +22,9 @@
 namespace loopsmith::script {
 
 /// A filter is a function that chooses blocks; a space function makes the schedules of a space from a program; a cost model predicts which candidates are fast; a builder and
-/// a runner give candidates their times. These five are only written.
-enum class PieceKind : uint8_t { ScheduleRule, Postproc, Mutator, Filter, SpaceFunction, CostModel, Builder, Runner };
-/// "schedule rule", "post-processor", "mutator", "filter", "schedule function", "cost model", "builder", "runner".
+/// a runner give candidates their times; a task scheduler divides trials among programs. These six are only written.
+enum class PieceKind : uint8_t { ScheduleRule, Postproc, Mutator, Filter, SpaceFunction, CostModel, Builder, Runner, TaskScheduler };
+/// "schedule rule", "post-processor", "mutator", "filter", "schedule function", "cost model", "builder", "runner", "task scheduler".
 [[nodiscard]] auto kind_text(PieceKind kind) -> std::string_view;
 
 /// A class of pieces. A call of it makes a piece.

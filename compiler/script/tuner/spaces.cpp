@@ -236,6 +236,11 @@ auto space_names() -> const std::vector<std::pair<Name, Value>>& {
   return all;
 }
 
+auto task_scheduler_base() -> const Value& {
+  static thread_local const Value base = value_of(eval::make_object<PieceClass>(PieceKind::TaskScheduler, Name("PyTaskScheduler"), PieceClass::Origins::Base));
+  return base;
+}
+
 void add_spaces(const Ref<eval::Namespace>& ms) {
   auto generators = eval::make_object<eval::Namespace>(Name("ms.space_generator"), any_name);
   for (const auto& [name, value] : space_names()) {
@@ -255,6 +260,7 @@ void add_spaces(const Ref<eval::Namespace>& ms) {
   add_member(schedulers, "GradientBased", builtin("GradientBased", gradient_based));
   add_member(schedulers, "RoundRobin", builtin("RoundRobin", round_robin));
   add_member(schedulers, "TaskScheduler", with_create("TaskScheduler", create_scheduler));
+  add_member(schedulers, "PyTaskScheduler", task_scheduler_base());
   add_member(schedulers, "create", builtin("create", create_scheduler));
   add_member(ms, "task_scheduler", value_of(schedulers));
 }

@@ -32,7 +32,10 @@ class SpaceGenerator final : public eval::Object {
 /// The classes and functions of spaces, by the names that expressions of options use: `PostOrderApply`, `ScheduleRule` with its `create`.
 [[nodiscard]] auto space_names() -> const std::vector<std::pair<Name, eval::Value>>&;
 
-/// Adds `space_generator`, `search_strategy` and the classes with a method `create` to the namespace `ms`.
+/// The class `PyTaskScheduler`, from which files derive task schedulers.
+[[nodiscard]] auto task_scheduler_base() -> const eval::Value&;
+
+/// Adds `space_generator`, `search_strategy`, `task_scheduler` and the classes with a method `create` to the namespace `ms`.
 void add_spaces(const Ref<eval::Namespace>& ms);
 
 /// The text of an expression that makes a value: numbers, texts, lists, pieces, spaces, and functions by their names. The functions that written parts consist of

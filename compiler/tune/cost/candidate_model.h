@@ -4,6 +4,7 @@
 // search/judged.cpp places one behind any search: the search proposes several times as many points as are measured, and the model chooses.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "schedule/schedule.h"
@@ -33,6 +34,10 @@ class CandidateModel {
   [[nodiscard]] virtual auto predict(const ModelTask& task, const std::vector<schedule::Schedule>& candidates) -> std::vector<double> = 0;
   /// The measurements of a batch.
   virtual void update(const ModelTask& /*task*/, const std::vector<Lesson>& /*lessons*/) {}
+  /// The numbers that the model has learnt, as text for `restore`; empty: it keeps none.
+  [[nodiscard]] virtual auto state() const -> std::string { return {}; }
+  /// Takes the numbers of a text. Returns the reason why it cannot; empty: they are taken.
+  [[nodiscard]] virtual auto restore(const std::string& /*text*/) -> std::string { return "the model keeps no numbers of its own"; }
 };
 
 }  // namespace loopsmith::tune

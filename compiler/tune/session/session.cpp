@@ -669,6 +669,8 @@ auto Session::start_pool(const std::string& text) -> Status {
     pool_options.build_limit = 30;
     pool_options.least_build_limit = 8;
   }
+  if (options_.build_limit > 0) { pool_options.build_limit = options_.build_limit; }
+  if (options_.measure_limit > 0) { pool_options.measure_limit = options_.measure_limit; }
   pool_ = std::make_unique<WorkerPool>(pool_options, WorkerTask{.module = text, .function = function_.str(), .target = target_.str(), .seed = options_.seed});
   return pool_->start();
 }

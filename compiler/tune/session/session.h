@@ -88,6 +88,8 @@ struct SessionOptions {
   std::string database;          // path; ":memory:" keeps nothing
   std::vector<std::string> worker;   // program and arguments of a worker
   int workers = 0;               // 0: two; for CUDA as many as the machine has cores, at most 16
+  double build_limit = 0;        // seconds of a build; 0: 10, and less where builds are short
+  double measure_limit = 0;      // seconds of a measurement; 0: 10, and less beside a fast candidate
   size_t batch = 0;              // proposals between two lessons of the search; 0: the search decides
   bool verify = true;
   double verify_seconds = 120;   // the limit of the comparison. It may exceed the budget, and `Progress` shows this

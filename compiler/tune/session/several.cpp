@@ -64,7 +64,8 @@ auto claim_of(const Running& task, const TaskScheduler& scheduler) -> double {
   switch (scheduler.kind) {
     case TaskScheduler::Kind::Gradient: return gradient_of(task.best_after_slices, task.curve.weight, scheduler);
     case TaskScheduler::Kind::RoundRobin: return 1 / (1 + static_cast<double>(task.best_after_slices.size()));
-    case TaskScheduler::Kind::Gain: break;
+    case TaskScheduler::Kind::Gain:
+    case TaskScheduler::Kind::Given: break;
   }
   return expected_gain(task.curve);
 }
@@ -83,6 +84,25 @@ auto next_task(const std::vector<Running>& tasks, const TaskScheduler& scheduler
     }
   }
   return out;
+}
+
+/// The task that the scheduler of others chooses; none: it ends the search. A scheduler that fails gives way to Gain.
+auto chosen_task(const std::vector<TuningTask>& tasks, const std::vector<Running>& running, TaskScheduler& scheduler) -> std::optional<size_t> {
+  static const std::vector<double> no_trials;
+  std::vector<TaskView> views;
+  bool has_task = false;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const Progress* progress = running[i].session ? &running[i].session->progress() : nullptr;
+    views.push_back({&tasks[i], progress ? &progress->trial_seconds : &no_trials, progress ? progress->flops : 0, running[i].end.has_value()});
+    has_task = has_task || !running[i].end;
+  }
+  if (!has_task) { return std::nullopt; }
+  const std::optional<int64_t> number = scheduler.choose(views);
+  const bool is_task = number && *number >= 0 && *number < std::ssize(tasks) && !running[static_cast<size_t>(*number)].end;
+  if (is_task) { return static_cast<size_t>(*number); }
+  if (number && *number == -1) { return std::nullopt; }
+  scheduler = {};
+  return next_task(running, scheduler);
 }
 
 }  // namespace
@@ -131,8 +151,9 @@ auto read_scheduler(std::string_view text, std::string& problem) -> std::optiona
   return problem.empty() ? std::optional(out) : std::nullopt;
 }
 
-auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& options, const std::function<void(size_t, const Progress&)>& on_task, const TaskScheduler& scheduler)
+auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& options, const std::function<void(size_t, const Progress&)>& on_task, const TaskScheduler& asked_scheduler)
     -> std::vector<TaskResult> {
+  TaskScheduler scheduler = asked_scheduler;
   const auto start = SteadyClock::now();
   auto elapsed = [&] { return std::chrono::duration<double>(SteadyClock::now() - start).count(); };
   auto is_stopped = [&] { return options.stop && options.stop(); };
@@ -141,7 +162,8 @@ auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& op
   std::vector<Running> running(tasks.size());
   int left = options.trials;
   while (!is_over() && (options.trials == 0 || left > 0)) {
-    auto at = next_task(running, scheduler);
+    const bool is_given = scheduler.kind == TaskScheduler::Kind::Given;
+    auto at = is_given ? chosen_task(tasks, running, scheduler) : next_task(running, scheduler);
     if (!at) { break; }
     Running& task = running[*at];
     if (!task.session) {
@@ -160,10 +182,11 @@ auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& op
     }
     const int before = task.session->progress().trials;
     const double best_before = task.session->progress().best_seconds;
-    // A small budget is shared: every task gets a first slice.
+    // A small budget is shared: every task gets a first slice, unless the scheduler decides.
     const auto unstarted = static_cast<int>(std::count_if(running.begin(), running.end(), [](const Running& one) { return !one.session && !one.end; }));
-    const int share = before == 0 ? std::max(1, left / (1 + unstarted)) : left;
-    auto more = task.session->search_until(before + (options.trials > 0 ? std::min({slice, left, share}) : slice), search_limit > 0 ? std::max(0.01, search_limit - elapsed()) : 0);
+    const int share = before == 0 && !is_given ? std::max(1, left / (1 + unstarted)) : left;
+    const int most = is_given && options.batch > 0 ? static_cast<int>(options.batch) : slice;
+    auto more = task.session->search_until(before + (options.trials > 0 ? std::min({most, left, share}) : most), search_limit > 0 ? std::max(0.01, search_limit - elapsed()) : 0);
     if (!more.ok()) {
       fail(task, more.diagnostics());
       continue;

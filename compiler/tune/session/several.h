@@ -49,16 +49,28 @@ struct TaskCurve {
 /// The seconds that another slice of trials is expected to save, times the weight. 0: none.
 [[nodiscard]] auto expected_gain(const TaskCurve& curve) -> double;
 
-/// The way in which slices of trials are divided among tasks. With the last two, which are TVM's, a task ends only with its space.
+/// A task as a scheduler of others sees it.
+struct TaskView {
+  const TuningTask* task = nullptr;
+  const std::vector<double>* trial_seconds = nullptr;   // of each trial, in order; 0: it has no time
+  double flops = 0;             // of a call; 0: the task has not begun
+  bool has_ended = false;       // its space is exhausted, or it failed
+};
+/// The number of the task that gets the next slice, among those that have not ended; -1 ends the search. None: the scheduler failed, and is not called again.
+using ChooseTask = std::function<std::optional<int64_t>(const std::vector<TaskView>&)>;
+
+/// The way in which slices of trials are divided among tasks. With all but the first, a task ends only with its space.
 struct TaskScheduler {
   enum class Kind : uint8_t {
     Gain,         // to the largest expected gain; tasks that are flat or at the roof get none
     Gradient,     // to the largest gradient of weight x best time, from the last slices and from the mean of all
     RoundRobin,   // in turns
+    Given,        // as `choose` says, from the first slice on; by Gain once it has failed
   };
   Kind kind = Kind::Gain;
   double alpha = 0.2;           // of Gradient: the weight of the last slices
   int window_size = 3;          // of Gradient: the number of the last slices
+  ChooseTask choose = {};       // of Given
 };
 /// Reads "gain", "round-robin", "gradient" or "gradient(alpha=0.3, window_size=5)". None: `problem` is the mistake.
 [[nodiscard]] auto read_scheduler(std::string_view text, std::string& problem) -> std::optional<TaskScheduler>;

@@ -8,6 +8,7 @@
 #include "script/tuner/call.h"
 #include "script/tuner/candidates.h"
 #include "script/tuner/members.h"
+#include "script/tuner/state.h"
 #include "support/guards.h"
 #include "tune/metaschedule/features/features.h"
 
@@ -40,6 +41,9 @@ class WrittenModel final : public CandidateModel {
     const Status done = script::run_update(*piece_, file_, context_of(task), values_of(task, candidates), results);
     if (!done.ok() && report_) { report_(done.diagnostics()); }
   }
+
+  [[nodiscard]] auto state() const -> std::string override { return script::state_text(*piece_); }
+  [[nodiscard]] auto restore(const std::string& text) -> std::string override { return script::restore_state(*piece_, text); }
 
  private:
   static auto values_of(const ModelTask& task, const std::vector<schedule::Schedule>& candidates) -> std::vector<Value> {

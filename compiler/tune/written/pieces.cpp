@@ -13,6 +13,7 @@
 #include "tune/written/arguments.h"
 #include "tune/written/cost_model.h"
 #include "tune/written/runner.h"
+#include "tune/written/task_scheduler.h"
 
 namespace loopsmith::tune {
 namespace {
@@ -94,6 +95,16 @@ class Lists {
     Diagnostics problems = take_problems(before);
     if (!problems.empty()) { return problems; }
     return out;
+  }
+
+  auto read_scheduler(const std::string& text) -> Result<ChooseTask> {
+    Temporarily globals(evaluator_.globals, static_cast<eval::Environment*>(&file_));
+    const size_t before = evaluator_.diagnostics.size();
+    const std::vector<Value> made = items_of(text, "--scheduler");
+    Ref<Piece> scheduler = has_errors(evaluator_.diagnostics) ? Ref<Piece>() : piece(made.size() == 1 ? made[0] : Value(), PieceKind::TaskScheduler);
+    Diagnostics problems = take_problems(before);
+    if (!problems.empty()) { return problems; }
+    return written_scheduler(std::move(scheduler), file_, [reports = reports_](const Diagnostics& diagnostics) { reports->add(diagnostics); });
   }
 
   auto read_runner(const std::string& builder, const std::string& runner) -> Result<std::shared_ptr<CandidateRunner>> {
@@ -186,7 +197,7 @@ class Lists {
     } else if (!item.as<script::PieceClass>() || !has_errors(evaluator_.diagnostics)) {
       const char* word = kind == PieceKind::ScheduleRule ? "rule" : kind == PieceKind::Postproc ? "postproc" : "mutator";
       // These have no short form.
-      const char* base = kind == PieceKind::CostModel ? "ms.cost_model.PyCostModel" : kind == PieceKind::Builder ? "ms.builder.PyBuilder" : kind == PieceKind::Runner ? "ms.runner.PyRunner" : nullptr;
+      const char* base = kind == PieceKind::CostModel ? "ms.cost_model.PyCostModel" : kind == PieceKind::Builder ? "ms.builder.PyBuilder" : kind == PieceKind::Runner ? "ms.runner.PyRunner" : kind == PieceKind::TaskScheduler ? "ms.task_scheduler.PyTaskScheduler" : nullptr;
       const std::string remedy = base ? std::string("write a class with `@ms.derived_object` that derives from `") + base + "`"
                                                               : std::string("write `@ls.") + word + "` above the function, or `@ms.derived_object` above the class";
       (void)evaluator_.report(error(Code::WrongType, {}).arg("expected", "a " + wanted).arg("found", item.is_opaque() ? "Python that Loopsmith does not evaluate" : eval::describe(item)).remedy(remedy));
@@ -381,6 +392,12 @@ auto read_runner(frontend::File& file, const target::Target& target, const std::
   auto shared = std::make_shared<Reports>(std::move(report));
   file.evaluator().reset_steps();
   return Lists(file, target, std::move(shared)).read_runner(builder, runner);
+}
+
+auto read_task_scheduler(frontend::File& file, const target::Target& target, const std::string& text, std::function<void(const Diagnostics&)> report) -> Result<ChooseTask> {
+  auto shared = std::make_shared<Reports>(std::move(report));
+  file.evaluator().reset_steps();
+  return Lists(file, target, std::move(shared)).read_scheduler(text);
 }
 
 auto read_model(frontend::File& file, const target::Target& target, const std::string& text, std::function<void(const Diagnostics&)> report) -> Result<ReadModel> {

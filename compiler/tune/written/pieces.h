@@ -11,6 +11,7 @@
 #include "target/target.h"
 #include "tune/cost/candidate_model.h"
 #include "tune/cost/candidate_runner.h"
+#include "tune/session/several.h"
 #include "tune/space/trace_spaces.h"
 
 namespace loopsmith::tune {
@@ -38,5 +39,8 @@ using ReadModel = std::variant<std::shared_ptr<CandidateModel>, std::string>;
 /// are. Null: both are "local", the tuner's own.
 [[nodiscard]] auto read_runner(frontend::File& file, const target::Target& target, const std::string& builder, const std::string& runner, std::function<void(const Diagnostics&)> report)
     -> Result<std::shared_ptr<CandidateRunner>>;
+
+/// The value of `--scheduler`, as `Mine` or `Mine(8)`, with the names of `file`, which must outlive the function.
+[[nodiscard]] auto read_task_scheduler(frontend::File& file, const target::Target& target, const std::string& text, std::function<void(const Diagnostics&)> report) -> Result<ChooseTask>;
 
 }  // namespace loopsmith::tune
