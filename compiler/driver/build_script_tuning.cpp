@@ -83,9 +83,9 @@ class PieceLists {
   auto add_runner(const Argument* given, script::PieceKind kind, const char* option, const char* expected) -> bool {
     const std::string* word = given ? given->value.string() : nullptr;
     if (!given || (word && *word == "local")) { return true; }
-    if (const auto limit = word ? script::limit_of_local(*word, kind) : std::nullopt) {
-      argv_.insert(argv_.end(), {kind == script::PieceKind::Builder ? "--build-limit" : "--measure-limit", fmt::format("{}", *limit)});
-      return true;
+    if (const auto* local = given->value.as<script::LocalWorkers>(); local && local->kind == kind) {
+      if (local->limit_seconds > 0) { argv_.insert(argv_.end(), {kind == script::PieceKind::Builder ? "--build-limit" : "--measure-limit", fmt::format("{}", local->limit_seconds)}); }
+      return local->alloc_argument.is_none() || add_value({local->alloc_argument, given->where, {}}, "--arguments");
     }
     if (is_piece(given->value, kind)) { return add_value(*given, option); }
     return wrong(e_, *given, expected), false;

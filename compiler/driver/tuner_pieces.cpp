@@ -10,6 +10,7 @@
 #include "driver/command.h"
 #include "driver/datasets.h"
 #include "ir/vocabulary.h"
+#include "target/gpu.h"
 
 namespace loopsmith::driver {
 
@@ -143,6 +144,24 @@ auto take_runner(const Arguments& arguments, const Selection& program, Reporter&
     return reporter.status();
   }
   options.runner = std::make_shared<RunnerOfFile>(std::move(held), std::move(*made));
+  return {};
+}
+
+auto take_arguments(const Arguments& arguments, const Selection& program, Reporter& reporter, tune::SessionOptions& options) -> std::optional<int> {
+  const std::string text = arguments.get("--arguments", "");
+  if (text.empty()) { return {}; }
+  if (arguments.has("--runner") || target::is_device_target(program.target)) { return usage_error("tune", "`--arguments` is for measurements on this machine's processor"); }
+  std::unique_ptr<SourceFile> kept;
+  SourceFile* file = file_of_pieces(arguments, program, reporter, kept);
+  if (!file) { return reporter.status(); }
+  schedule::Schedule written(program.before, 1);
+  Status chosen = written.work_on(program.function);
+  auto made = chosen.ok() ? tune::read_arguments(file->document().file(), program.target, text, written) : Result<std::vector<std::vector<double>>>(chosen.diagnostics());
+  if (!made.ok()) {
+    reporter.report(made.diagnostics(), file);
+    return reporter.status();
+  }
+  options.arguments = *std::move(made);
   return {};
 }
 

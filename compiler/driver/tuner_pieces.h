@@ -47,6 +47,9 @@ struct TunerModel {
 /// search are reported by `reporter`. None: the option is taken, or not given; else the exit status of a mistake.
 [[nodiscard]] auto take_model(const Arguments& arguments, const Selection& program, Reporter& reporter, tune::SessionOptions& options) -> std::optional<int>;
 
+/// Takes the option `--arguments`: a function that makes the contents of buffers for measurements. None, or the exit status of a mistake.
+[[nodiscard]] auto take_arguments(const Arguments& arguments, const Selection& program, Reporter& reporter, tune::SessionOptions& options) -> std::optional<int>;
+
 /// Takes the option `--scheduler` of several programs: the name of a scheduler, or an expression for one that a file writes, which goes into `kept` if it is not the program's.
 [[nodiscard]] auto take_scheduler(const Arguments& arguments, const Selection& program, Reporter& reporter, std::unique_ptr<SourceFile>& kept) -> std::variant<tune::TaskScheduler, int>;
 

@@ -73,6 +73,7 @@ const Usage usage{
                 {.name = "--model", .value = "M", .help = "the model that corrects the draft, as listed above (the default is residual); or a model of whole candidates: a class of the file, `Mine` or `Mine(64)`, or the file of a trained model"},
                 {.name = "--model-state", .value = "F", .help = "the attributes of a model that the file writes: read before the search if F exists, and written after it"},
                 {.name = "--runner", .value = "R", .help = "a class of the file that gives candidates their times, `Mine` or `Mine(8)`, in place of measurements; `local`, the default, measures them here"},
+                {.name = "--arguments", .value = "F", .help = "a function of the file that makes the contents of the program's buffers for measurements: `F(device, args_info, alloc_repeat)`, as TVM's f_alloc_argument; otherwise they are random"},
                 {.name = "--builder", .value = "B", .help = "with --runner: a class of the file that makes the artefacts for the runner"},
                 {.name = "--batch", .value = "N", .help = "candidates that are measured between two proposals of the search; the default depends on the search"},
                 {.name = "--build-limit", .value = "S", .help = "the time after which the build of a candidate ends; the default is 10 s, and less where other builds are short. Time without a processor on a loaded machine does not count"},
@@ -317,6 +318,7 @@ auto search_task(const Arguments& arguments, const Selection& selection, tune::S
 /// Refuses options that exclude each other. Returns the exit status of a mistake.
 auto check_together(const Arguments& arguments, bool is_several, bool has_sizes) -> std::optional<int> {
   if (!is_several && !has_sizes && (arguments.has("--weights") || arguments.has("--scheduler"))) { return usage_error("tune", "`--weights` and `--scheduler` are for several programs: name several files, or add `--all`"); }
+  if (arguments.has("--arguments") && (is_several || has_sizes)) { return usage_error("tune", "`--arguments` is for one program"); }
   if (arguments.has("--share") && !has_sizes) { return usage_error("tune", "`--share` needs `--sizes`"); }
   if (auto percent = arguments.get("--share"); percent && !parse_number(*percent, 0, 1000)) { return usage_error("tune", "`--share` takes a number of percent from 0 to 1000, not `" + *percent + "`"); }
   if (arguments.has("--weights") && has_sizes) { return usage_error("tune", "`--weights` and `--sizes` exclude each other"); }
@@ -378,6 +380,7 @@ auto tune(std::vector<std::string> args) -> int {
   if (auto status = is_space ? check_space(arguments, selection) : std::nullopt) { return *status; }
   if (auto status = take_model(arguments, selection, reporter, options)) { return *status; }
   if (auto status = take_runner(arguments, selection, reporter, options)) { return *status; }
+  if (auto status = take_arguments(arguments, selection, reporter, options)) { return *status; }
   if (auto status = restore_model(arguments, options)) { return *status; }
   bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
   if (selection.hole && !is_bounded && (selection.hole->seconds > 0 || selection.hole->trials > 0)) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "frontend/objects.h"
+#include "ir/ops.h"
 #include "script/objects.h"
 #include "script/tuner/members.h"
 #include "script/tuner/numbers.h"
@@ -326,6 +327,45 @@ auto awaited(Call& call, const Value& value) -> std::optional<Value> {
 }
 
 }  // namespace
+
+namespace {
+
+/// The elements that a value has for a buffer; none: the value does not fit, which was reported.
+auto elements_of(Call& call, const Piece& function, const Value& value, const Buffer& buffer) -> std::optional<std::vector<double>> {
+  if (value.is_none()) { return std::vector<double>(); }
+  int64_t count = 1;
+  for (const Expr& extent : buffer->shape) { count *= as_int(extent).value_or(0); }
+  const auto* array = value.as<NumberArray>();
+  std::optional<std::vector<double>> out = array ? array->numbers : numbers_in(value);
+  if (out && std::ssize(*out) == count) { return out; }
+  const std::string found = out ? std::to_string(out->size()) + " numbers" : eval::describe(value);
+  call.fail(function.where, "returns " + found + " instead of an array with the " + std::to_string(count) + " elements of `" + buffer->name.str() + "`, or None for random ones");
+  return std::nullopt;
+}
+
+}  // namespace
+
+auto run_alloc_argument(const Piece& function, frontend::File& file, const Schedule& program) -> Result<std::vector<std::vector<double>>> {
+  Call call(function, file);
+  // Of a kind that may call functions of NumPy.
+  const std::optional<Value> result = call.run({Value::str("cpu"), arguments_of(program), Value(int64_t{1})});
+  if (!result) { return call.take_errors(); }
+  const PrimFunc func = program.module()->find(program.func_working_on());
+  const std::vector<Value>* repeats = result->items();
+  const std::vector<Value>* list = repeats && repeats->size() == 1 ? repeats->front().items() : nullptr;
+  const size_t wanted = func ? func->buffer_map.size() : 0;
+  if (!list || list->size() != wanted) {
+    call.wrong_result(*result, ("a list with one list of " + std::to_string(wanted) + " arguments").c_str());
+    return call.take_errors();
+  }
+  std::vector<std::vector<double>> out;
+  for (size_t i = 0; i < wanted; ++i) {
+    auto elements = elements_of(call, function, (*list)[i], func->buffer_map[i].second);
+    if (!elements) { return call.take_errors(); }
+    out.push_back(*std::move(elements));
+  }
+  return out;
+}
 
 auto run_builder(const Piece& builder, frontend::File& file, const std::vector<Value>& inputs) -> Result<std::vector<BuildOutcome>> {
   Call call(builder, file);

@@ -1,8 +1,6 @@
 // Candidates, results and extractors for cost models: see candidates.h.
 #include "script/tuner/candidates.h"
 
-#include <cstdlib>
-
 #include <fmt/format.h>
 
 #include "script/objects.h"
@@ -195,37 +193,36 @@ auto make_builder_result(Evaluator& e, const Arguments& given) -> Value { return
 auto make_runner_result(Evaluator& e, const Arguments& given) -> Value { return result_of(e, "RunnerResult", "run_secs", given); }
 
 // The tuner's own workers, which take TVM's limits of time. The tuner chooses the numbers of repetitions itself, so an `EvaluatorConfig` has no effect.
-constexpr std::string_view local_limit = "local, timeout_sec=";
-
-auto local(Evaluator& e, const char* name, const Arguments& given, std::initializer_list<const char*> names) -> Value {
+auto local(Evaluator& e, PieceKind kind, const Arguments& given, std::initializer_list<const char*> names) -> Value {
   eval::BoundArguments bound;
   std::vector<eval::Parameter> parameters;
   for (const char* one : names) { parameters.push_back({Name(one), false}); }
-  if (!eval::bind_arguments(e, name, given, parameters, bound)) { return bound.unknown; }
-  size_t limit = 0;
+  if (!eval::bind_arguments(e, kind == PieceKind::Builder ? "LocalBuilder" : "LocalRunner", given, parameters, bound)) { return bound.unknown; }
+  double limit = 0;
+  Value alloc_argument;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].name.view() == "timeout_sec") {
-      limit = i;
-      continue;
-    }
-    const bool is_default = !bound.given[i] || bound.values[i].value.is_none() || parameters[i].name.view() == "evaluator_config" || parameters[i].name.view() == "max_workers" ||
-                            (parameters[i].name.view() == "alloc_repeat" && bound.values[i].value.to_int() == 1) || (parameters[i].name.view() == "cooldown_sec" && bound.values[i].value.to_float() == 0.0);
-    if (!is_default) {
-      return e.report(error(Code::WrongType, bound.values[i].where).arg("expected", fmt::format("`{}` as None: the tuner's workers build, allocate and measure themselves; a class that derives from `{}` replaces them", parameters[i].name.view(),
-                                                                                                      std::string_view(name) == "LocalBuilder" ? "ms.builder.PyBuilder" : "ms.runner.PyRunner"))
-                          .arg("found", eval::describe(bound.values[i].value)));
+    const std::string_view name = parameters[i].name.view();
+    const Argument& one = bound.values[i];
+    const bool has_no_effect = name == "evaluator_config" || name == "max_workers" || (name == "alloc_repeat" && one.value.to_int() == 1) || (name == "cooldown_sec" && one.value.to_float() == 0.0);
+    if (!bound.given[i] || one.value.is_none() || has_no_effect) { continue; }
+    const auto wrong = [&](std::string expected) { return e.report(error(Code::WrongType, one.where).arg("expected", std::move(expected)).arg("found", eval::describe(one.value))); };
+    if (name == "timeout_sec") {
+      limit = one.value.to_float().value_or(0);
+      if (!(limit > 0 && limit <= 86400)) { return wrong("`timeout_sec` as a number of seconds above 0"); }
+    } else if (name == "f_alloc_argument") {
+      if (!one.value.as<eval::Function>()) { return wrong("`f_alloc_argument` as a function by `def` at the top of the file"); }
+      alloc_argument = one.value;
+    } else {
+      return wrong(fmt::format("`{}` as None: the tuner's workers build and measure themselves; a class that derives from `{}` replaces them", name, kind == PieceKind::Builder ? "ms.builder.PyBuilder" : "ms.runner.PyRunner"));
     }
   }
-  if (!bound.given[limit] || bound.values[limit].value.is_none()) { return Value::str("local"); }
-  const auto seconds = bound.values[limit].value.to_float();
-  if (!seconds || !(*seconds > 0 && *seconds <= 86400)) { return e.report(error(Code::WrongType, bound.values[limit].where).arg("expected", "`timeout_sec` as a number of seconds above 0").arg("found", eval::describe(bound.values[limit].value))); }
-  return Value::str(fmt::format("{}{}", local_limit, *seconds));
+  return value_of(eval::make_object<LocalWorkers>(kind, limit, std::move(alloc_argument)));
 }
 auto local_builder(Evaluator& e, const Arguments& given) -> Value {
-  return local(e, "LocalBuilder", given, {"max_workers", "timeout_sec", "f_build", "f_export", "initializer"});
+  return local(e, PieceKind::Builder, given, {"max_workers", "timeout_sec", "f_build", "f_export", "initializer"});
 }
 auto local_runner(Evaluator& e, const Arguments& given) -> Value {
-  return local(e, "LocalRunner", given, {"timeout_sec", "evaluator_config", "cooldown_sec", "alloc_repeat", "f_alloc_argument", "f_run_evaluator", "f_cleanup", "initializer", "max_workers"});
+  return local(e, PieceKind::Runner, given, {"timeout_sec", "evaluator_config", "cooldown_sec", "alloc_repeat", "f_alloc_argument", "f_run_evaluator", "f_cleanup", "initializer", "max_workers"});
 }
 auto evaluator_config(Evaluator& e, const Arguments& given) -> Value {
   const std::vector<eval::Parameter> parameters = {{Name("number"), false}, {Name("repeat"), false}, {Name("min_repeat_ms"), false}, {Name("enable_cpu_cache_flush"), false}};
@@ -239,10 +236,7 @@ auto evaluator_config(Evaluator& e, const Arguments& given) -> Value {
 
 }  // namespace
 
-auto limit_of_local(const std::string& word, PieceKind kind) -> std::optional<double> {
-  if (!word.starts_with(local_limit) || (kind != PieceKind::Builder && kind != PieceKind::Runner)) { return std::nullopt; }
-  return std::strtod(word.c_str() + local_limit.size(), nullptr);
-}
+const eval::TypeTag LocalWorkers::type_tag{"local workers"};
 
 auto runner_names_of_tvm() -> const std::vector<std::pair<Name, Value>>& {
   const auto base = [](PieceKind kind, const char* name) { return value_of(eval::make_object<PieceClass>(kind, Name(name), PieceClass::Origins::Base)); };

@@ -57,8 +57,16 @@ class ModelChoice final : public eval::Object {
 
 /// The names of builders and runners that files import from TVM's modules.
 [[nodiscard]] auto runner_names_of_tvm() -> const std::vector<std::pair<Name, eval::Value>>&;
-/// The seconds of `LocalBuilder(timeout_sec=...)` and `LocalRunner(timeout_sec=...)`, which are texts here. None: the text is another one.
-[[nodiscard]] auto limit_of_local(const std::string& word, PieceKind kind) -> std::optional<double>;
+/// `LocalBuilder(...)` and `LocalRunner(...)`: the tuner's own workers, with the arguments that matter to them.
+class LocalWorkers final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  LocalWorkers(PieceKind k, double l, eval::Value a) : Object(&type_tag), kind(k), limit_seconds(l), alloc_argument(std::move(a)) {}
+  const PieceKind kind;                        // Builder or Runner
+  const double limit_seconds;                  // `timeout_sec`; 0: that of the tuner
+  const eval::Value alloc_argument;            // the function `f_alloc_argument`; None: random contents
+  auto repr() const -> std::string override { return kind == PieceKind::Builder ? "LocalBuilder()" : "LocalRunner()"; }
+};
 /// Adds the members of `ms.builder` and `ms.runner`: the bases `PyBuilder`, `PyRunner` and `PyRunnerFuture`, `BuilderResult` and `RunnerResult`, and TVM's local builder and runner.
 void add_runners(const Ref<eval::Namespace>& ms);
 

@@ -286,6 +286,8 @@ auto numpy_name(const syntax::Expr& callee) -> std::string {
     at = attribute->object;
   }
   const auto* root = at->as<syntax::NameExpr>();
+  // An array of TVM's runtime is its contents.
+  if (root && root->name.view() == "tvm" && (out == "nd.array" || out == "runtime.tensor")) { return "array"; }
   return root && (root->name.view() == "np" || root->name.view() == "numpy") ? out : std::string();
 }
 
@@ -315,13 +317,15 @@ auto random_share(uint64_t& state) -> double {
 
 /// `np.zeros`, `np.full`, `np.random.rand` and their like.
 auto made_array(Evaluator& e, std::string_view name, const Arguments& given, uint64_t& state) -> std::optional<Value> {
-  const bool is_random = name == "random.rand" || name == "random.random" || name == "random.uniform" || name == "random.randn" || name == "random.normal";
+  const bool is_random = name == "random.rand" || name == "random.random" || name == "random.uniform" || name == "random.randn" || name == "random.normal" || name == "random.randint";
   if (name != "zeros" && name != "ones" && name != "full" && !is_random) { return std::nullopt; }
   std::vector<Value> extents;
   const bool is_spread = name == "random.rand" || name == "random.randn";
+  const bool is_integer = name == "random.randint";
   const Argument* size = given.keyword(Name("size"));
+  if (is_integer && !size && given.positional > 2) { size = &given.all[2]; }
   if (is_spread) { for (size_t i = 0; i < given.positional; ++i) { extents.push_back(given.all[i].value); } }
-  else if (size || given.positional > 0) {
+  else if (size || (given.positional > 0 && !is_integer)) {
     const Value& shape = size ? size->value : given.all[name == "random.uniform" || name == "random.normal" ? given.positional - 1 : 0].value;
     extents = shape.items() ? *shape.items() : std::vector<Value>{shape};
   }
@@ -334,9 +338,26 @@ auto made_array(Evaluator& e, std::string_view name, const Arguments& given, uin
     fill = *value->value.to_float();
   }
   std::vector<double> out(shape->length, fill);
+  if (is_integer) {
+    // `randint(low, high, size=...)`; without `high`, from 0 to `low`. The end is not in the range.
+    const size_t bounds = std::min<size_t>(2, given.positional);
+    const auto first = bounds > 0 ? given.all[0].value.to_int() : std::nullopt, second = bounds > 1 ? given.all[1].value.to_int() : std::nullopt;
+    const int64_t low = second ? first.value_or(0) : 0, high = second ? *second : first.value_or(0);
+    if (bounds == 0 || high <= low) { return bad(e, given.call, "`randint(low, high, size=...)` with `low` below `high`", given.positional > 0 ? given.all[0].value : Value()); }
+    const double span = static_cast<double>(high) - static_cast<double>(low);
+    for (double& n : out) { n = static_cast<double>(low) + std::floor(random_share(state) * span); }
+    return size ? array_value(std::move(out), shape->columns) : Value(static_cast<int64_t>(out[0]));
+  }
   const bool is_normal = name == "random.randn" || name == "random.normal";
+  // `uniform(low, high, size)` and `normal(mean, deviation, size)`.
+  const bool has_range = (name == "random.uniform" || name == "random.normal") && given.positional >= 2;
+  const double first = has_range ? given.all[0].value.to_float().value_or(0) : 0;
+  const double second = has_range ? given.all[1].value.to_float().value_or(1) : 1;
   if (is_random) {
-    for (double& n : out) { n = is_normal ? std::sqrt(-2 * std::log(1 - random_share(state))) * std::cos(6.283185307179586 * random_share(state)) : random_share(state); }
+    for (double& n : out) {
+      n = is_normal ? std::sqrt(-2 * std::log(1 - random_share(state))) * std::cos(6.283185307179586 * random_share(state)) : random_share(state);
+      n = is_normal ? first + second * n : first + (second - first) * n;
+    }
   }
   return shape->is_scalar ? Value(out[0]) : array_value(std::move(out), shape->columns);
 }

@@ -44,6 +44,16 @@ auto is_true(const json& object, const char* key) -> bool {
   auto found = object.find(key);
   return found != object.end() && found->is_boolean() && found->get<bool>();
 }
+auto arguments_of(const json& object) -> std::vector<std::vector<double>> {
+  std::vector<std::vector<double>> out;
+  auto found = object.find("arguments");
+  if (found == object.end() || !found->is_array()) { return out; }
+  for (const json& list : *found) {
+    out.emplace_back();
+    for (const json& number : list) { if (number.is_number()) { out.back().push_back(number.get<double>()); } }
+  }
+  return out;
+}
 auto outcome_of(const json& object) -> Outcome {
   std::string name = text_of(object, "outcome");
   for (Outcome o : {Outcome::Measured, Outcome::Censored, Outcome::Rejected, Outcome::Crashed, Outcome::TimedOut, Outcome::Wrong}) {
@@ -92,7 +102,9 @@ auto verified_text(const CheckReply& reply) -> std::string {
 }
 
 auto to_line(const WorkerTask& t) -> std::string {
-  return line({{"op", "task"}, {"module", t.module}, {"function", t.function}, {"target", t.target}, {"seed", hex(t.seed)}, {"opens_device", t.opens_device}, {"code_target", t.code_target}});
+  json out = {{"op", "task"}, {"module", t.module}, {"function", t.function}, {"target", t.target}, {"seed", hex(t.seed)}, {"opens_device", t.opens_device}, {"code_target", t.code_target}};
+  if (!t.arguments.empty()) { out["arguments"] = t.arguments; }
+  return line(out);
 }
 auto build_line(uint64_t id, const std::string& trace, const std::string& module) -> std::string {
   json out = {{"op", "build"}, {"id", id}, {"trace", trace}};
@@ -145,7 +157,7 @@ auto parse_line(const std::string& text, Request& out) -> bool {
   out.id = id_of(o);
   if (op == "task") {
     out.op = Request::Op::Task;
-    out.task = {text_of(o, "module"), text_of(o, "function"), text_of(o, "target"), hash_of(o, "seed"), is_true(o, "opens_device"), text_of(o, "code_target")};
+    out.task = {text_of(o, "module"), text_of(o, "function"), text_of(o, "target"), hash_of(o, "seed"), arguments_of(o), is_true(o, "opens_device"), text_of(o, "code_target")};
   } else if (op == "build") {
     out.op = Request::Op::Build;
     out.trace = text_of(o, "trace");

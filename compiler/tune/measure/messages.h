@@ -1,6 +1,7 @@
 // The messages between a tuning session and its measurement workers: one JSON object per line in either direction.
 //
 //     -> {"op":"task", "module":TEXT, "function":NAME, "target":TEXT, "seed":N}     <- {"ok":true} or {"ok":false,"why":...}
+//        with "arguments", the elements of each parameter, measurements have these contents
 //        for device targets also "opens_device" and "code_target", and the reply describes the device
 //     -> {"op":"build", "id":N, "trace":JSON text}                                  <- BuildReply
 //        with "module", the text of the scheduled program, no trace is replayed
@@ -15,6 +16,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "support/diagnostic.h"
 #include "tune/database/database.h"
@@ -27,6 +29,7 @@ struct WorkerTask {
   std::string function;   // the function in that module
   std::string target;
   uint64_t seed = 0;      // of the inputs
+  std::vector<std::vector<double>> arguments = {};   // the elements of each buffer parameter in measurements; an empty list, or none: random ones
   // For targets of devices:
   bool opens_device = false;    // the worker opens the device, and may measure
   std::string code_target = {}; // the device's own target, for which code is made; empty: `target`

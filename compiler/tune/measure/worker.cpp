@@ -21,6 +21,7 @@
 #include "intrinsics/registry.h"
 #include "ir/calls.h"
 #include "ir/equal.h"
+#include "ir/ops.h"
 #include "runtime/bench.h"
 #include "runtime/jit.h"
 #include "support/codes.h"
@@ -68,7 +69,31 @@ class Worker {
   uint64_t seed_ = 1;
   std::map<uint64_t, Built> built_;
   std::map<interp::Contents, Reference> references_;   // of the task's program
+  /// Makes the contents of measurements.
+  auto take_arguments(const std::vector<std::vector<double>>& arguments) -> TaskReply;
+  std::vector<std::optional<runtime::Tensor>> contents_;   // for each parameter; none: random
 };
+
+auto Worker::take_arguments(const std::vector<std::vector<double>>& arguments) -> TaskReply {
+  contents_.clear();
+  const PrimFunc func = module_->find(function_);
+  if (!func || arguments.empty()) { return {true, ""}; }
+  contents_.resize(func->params.size());
+  size_t number = 0;
+  for (const auto& [param, buffer] : func->buffer_map) {
+    if (number == arguments.size()) { break; }
+    const std::vector<double>& elements = arguments[number++];
+    if (elements.empty()) { continue; }
+    std::vector<int64_t> shape;
+    for (const Expr& extent : buffer->shape) { shape.push_back(as_int(extent).value_or(0)); }
+    auto tensor = runtime::Tensor::zeros(buffer->dtype, shape);
+    if (!tensor.ok()) { return {false, first_message(tensor.diagnostics())}; }
+    if (tensor->count() != std::ssize(elements)) { return {false, "the argument `" + buffer->name.str() + "` has other elements"}; }
+    for (int64_t k = 0; k < tensor->count(); ++k) { tensor->set(k, elements[static_cast<size_t>(k)]); }
+    for (size_t i = 0; i < func->params.size(); ++i) { if (func->params[i].same_as(param)) { contents_[i] = std::move(*tensor); break; } }
+  }
+  return {true, ""};
+}
 
 auto Worker::task(const WorkerTask& task) -> TaskReply {
   built_.clear();
@@ -81,7 +106,7 @@ auto Worker::task(const WorkerTask& task) -> TaskReply {
   if (!target.ok()) { return {false, first_message(target.diagnostics())}; }
   target_ = *target;
   seed_ = task.seed;
-  return {true, ""};
+  return take_arguments(task.arguments);
 }
 
 auto Worker::build(uint64_t id, const std::string& text, const std::string& module) -> BuildReply {
@@ -128,6 +153,7 @@ auto Worker::measure(uint64_t id, double best_seconds, int repeat) -> MeasureRep
   options.warm_up = repeat > 1 ? 1 : 0;
   options.time_limit = 2;
   options.give_up_above = best_seconds > 0 ? 2 * best_seconds : 0;
+  for (const std::optional<runtime::Tensor>& one : contents_) { options.contents.push_back(one ? &*one : nullptr); }
   std::vector<int64_t> sizes((*function)->interface.shape_variables.size(), 64);
   auto measured = runtime::bench(**function, sizes, options, seed_ + 1);
   if (!measured.ok()) { return refuse(Outcome::Rejected, first_message(measured.diagnostics())); }

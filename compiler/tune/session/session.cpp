@@ -551,6 +551,13 @@ void Session::recall(const std::vector<Record>& records) {
   }
 }
 
+/// The hash of the contents of arguments.
+auto hash_of(const std::vector<std::vector<double>>& arguments) -> uint64_t {
+  uint64_t out = arguments.size();
+  for (const std::vector<double>& elements : arguments) { out = hash_bytes({reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(double)}, out); }
+  return out;
+}
+
 auto Session::open() -> Status {
   PrimFunc func = module_->find(function_);
   auto refuse = [&](const Reason& why) { return error(Code::CannotTune).arg("function", function_.view()).arg("reason", why.text()); };
@@ -568,6 +575,7 @@ auto Session::open() -> Status {
   if (std::string why = model->why_not ? model->why_not() : std::string(); !why.empty()) { return refuse(because(Why::ModelUnusable).arg("model", options_.model).arg("cause", why)); }
   key_ = {structural_hash(module_), target_.str(), target::machine_identity()};
   if (is_on_device_) { LOOPSMITH_CHECK(open_device()); }
+  if (!options_.arguments.empty()) { key_.machine += fmt::format(", arguments {:016x}", hash_of(options_.arguments)); }
   if (options_.runner) { key_.machine = result_.device = "runner " + options_.runner->name(); }
   LOOPSMITH_TRY(database, Database::open(options_.database.empty() ? Database::default_path() : options_.database));
   LOOPSMITH_TRY(records, database.records(key_));
@@ -671,7 +679,7 @@ auto Session::start_pool(const std::string& text) -> Status {
   }
   if (options_.build_limit > 0) { pool_options.build_limit = options_.build_limit; }
   if (options_.measure_limit > 0) { pool_options.measure_limit = options_.measure_limit; }
-  pool_ = std::make_unique<WorkerPool>(pool_options, WorkerTask{.module = text, .function = function_.str(), .target = target_.str(), .seed = options_.seed});
+  pool_ = std::make_unique<WorkerPool>(pool_options, WorkerTask{.module = text, .function = function_.str(), .target = target_.str(), .seed = options_.seed, .arguments = options_.arguments});
   return pool_->start();
 }
 

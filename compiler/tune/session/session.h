@@ -90,6 +90,8 @@ struct SessionOptions {
   int workers = 0;               // 0: two; for CUDA as many as the machine has cores, at most 16
   double build_limit = 0;        // seconds of a build; 0: 10, and less where builds are short
   double measure_limit = 0;      // seconds of a measurement; 0: 10, and less beside a fast candidate
+  /// The elements of each buffer parameter in measurements; an empty list, or none: random ones. Their times do not mix with others in the database.
+  std::vector<std::vector<double>> arguments = {};
   size_t batch = 0;              // proposals between two lessons of the search; 0: the search decides
   bool verify = true;
   double verify_seconds = 120;   // the limit of the comparison. It may exceed the budget, and `Progress` shows this

@@ -107,6 +107,19 @@ class Lists {
     return written_scheduler(std::move(scheduler), file_, [reports = reports_](const Diagnostics& diagnostics) { reports->add(diagnostics); });
   }
 
+  auto read_arguments(const std::string& text, const schedule::Schedule& program) -> Result<std::vector<std::vector<double>>> {
+    Temporarily globals(evaluator_.globals, static_cast<eval::Environment*>(&file_));
+    const size_t before = evaluator_.diagnostics.size();
+    const std::vector<Value> made = items_of(text, "--arguments");
+    const auto* function = made.size() == 1 ? made[0].as<eval::Function>() : nullptr;
+    if (!function && !has_errors(evaluator_.diagnostics)) {
+      (void)evaluator_.report(error(Code::WrongType, {}).arg("expected", "the name of a function `f(device, args_info, alloc_repeat)`").arg("found", made.size() == 1 ? eval::describe(made[0]) : "several values"));
+    }
+    Diagnostics problems = take_problems(before);
+    if (!problems.empty()) { return problems; }
+    return script::run_alloc_argument(*function_piece(*function, PieceKind::Runner), file_, program);
+  }
+
   auto read_runner(const std::string& builder, const std::string& runner) -> Result<std::shared_ptr<CandidateRunner>> {
     Temporarily globals(evaluator_.globals, static_cast<eval::Environment*>(&file_));
     const size_t before = evaluator_.diagnostics.size();
@@ -392,6 +405,11 @@ auto read_runner(frontend::File& file, const target::Target& target, const std::
   auto shared = std::make_shared<Reports>(std::move(report));
   file.evaluator().reset_steps();
   return Lists(file, target, std::move(shared)).read_runner(builder, runner);
+}
+
+auto read_arguments(frontend::File& file, const target::Target& target, const std::string& text, const schedule::Schedule& program) -> Result<std::vector<std::vector<double>>> {
+  file.evaluator().reset_steps();
+  return Lists(file, target, std::make_shared<Reports>(std::function<void(const Diagnostics&)>())).read_arguments(text, program);
 }
 
 auto read_task_scheduler(frontend::File& file, const target::Target& target, const std::string& text, std::function<void(const Diagnostics&)> report) -> Result<ChooseTask> {

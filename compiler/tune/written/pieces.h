@@ -40,6 +40,9 @@ using ReadModel = std::variant<std::shared_ptr<CandidateModel>, std::string>;
 [[nodiscard]] auto read_runner(frontend::File& file, const target::Target& target, const std::string& builder, const std::string& runner, std::function<void(const Diagnostics&)> report)
     -> Result<std::shared_ptr<CandidateRunner>>;
 
+/// The value of `--arguments`, a function in the form of TVM's `f_alloc_argument`: the elements of each buffer parameter of a program in measurements.
+[[nodiscard]] auto read_arguments(frontend::File& file, const target::Target& target, const std::string& text, const schedule::Schedule& program) -> Result<std::vector<std::vector<double>>>;
+
 /// The value of `--scheduler`, as `Mine` or `Mine(8)`, with the names of `file`, which must outlive the function.
 [[nodiscard]] auto read_task_scheduler(frontend::File& file, const target::Target& target, const std::string& text, std::function<void(const Diagnostics&)> report) -> Result<ChooseTask>;
 
