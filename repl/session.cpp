@@ -190,6 +190,13 @@ auto target_of(const IRModule& module, const std::string& of_schedule) -> target
 
 }  // namespace
 
+auto Session::select(const workspace::SelectionRequest& request) -> std::variant<workspace::Selection, workspace::NotSelected> {
+  workspace::SelectionOutput output;
+  auto out = workspace::select(*document_, request, output);
+  snapshot_ = document_->snapshot();
+  return out;
+}
+
 auto Session::begin(const std::string& program, const std::string& schedule_name) -> bool { return begin_with(program, schedule_name, false); }
 
 auto Session::begin_at(size_t line) -> bool {

@@ -116,6 +116,8 @@ class Session {
   // ---- for commands ----------------------------------------------------------------------------------------------------
   [[nodiscard]] auto host() const -> const Host& { return host_; }
   [[nodiscard]] auto file() -> frontend::File& { return document_->file(); }
+  /// Selects a program or a schedule of the loaded file; the session stays where it is.
+  [[nodiscard]] auto select(const workspace::SelectionRequest& request) -> std::variant<workspace::Selection, workspace::NotSelected>;
   [[nodiscard]] auto document() const -> const syntax::Document& { return snapshot_->syntax(); }
   [[nodiscard]] auto path() const -> const std::string& { return path_; }
   [[nodiscard]] auto schedules() -> script::Schedules& { return document_->schedules(); }

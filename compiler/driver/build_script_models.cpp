@@ -67,9 +67,12 @@ auto name_in_numpy(const syntax::Expr& callee) -> std::string_view {
 
 auto call_in_script(Evaluator& e, const syntax::Expr& callee, const eval::Arguments& given) -> std::optional<Value> {
   const std::string_view name = name_in_numpy(callee);
-  if (name == "load" && given.positional == 1) { return load_array(e, given); }
-  if (name == "save" && given.positional == 2) { return save_array(e, given); }
-  return script::call_of_numpy(e, callee, given, BuildScript::of(e).random_state);
+  const auto made = name == "load" && given.positional == 1 ? std::optional(load_array(e, given)) : name == "save" && given.positional == 2 ? std::optional(save_array(e, given))
+                                                            : script::call_of_numpy(e, callee, given, BuildScript::of(e).random_state);
+  // The name of the function alone has no known value; the call has one.
+  const Origin at = callee.origin();
+  if (made && e.opaque_at.decl == at.decl && e.opaque_at.begin >= at.begin && e.opaque_at.end <= at.end) { e.opaque_at = {}; }
+  return made;
 }
 
 auto run_model_load(Evaluator& e, const eval::Arguments& a) -> Value {

@@ -29,7 +29,6 @@
 #include "tune/space/trace_spaces.h"
 #include "tune/written/pieces.h"
 #include "workspace/edits/schedule_text.h"
-#include "workspace/selection.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -534,8 +533,7 @@ auto choose_pieces(Session& session, const tune::PieceTexts& texts, tune::Sessio
 
 /// Lets the samples of a schedule function make the space. False: reported.
 auto choose_samples(Session& session, const std::string& name, tune::SessionOptions& options) -> bool {
-  workspace::SelectionOutput output;
-  auto selected = workspace::select(session.document(), {.function = session.program_name().str(), .schedule = name}, output);
+  auto selected = session.select({.function = session.program_name().str(), .schedule = name});
   if (const auto* none = std::get_if<workspace::NotSelected>(&selected)) {
     none->sentence.empty() ? session.report(none->why) : session.complain(none->sentence + "\n");
     return false;

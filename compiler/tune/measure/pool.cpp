@@ -38,7 +38,7 @@ auto waited_for_processor(int pid) -> Clock::duration {
     (void)std::fclose(file);
   }
 #endif
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::nanoseconds(waited));
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::nanoseconds(static_cast<int64_t>(waited)));
 }
 
 /// The limit of one request. Time in which other programs keep the worker from running does not count: a build that takes 2 s on an idle machine is not ended on a loaded one.
