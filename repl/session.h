@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "eval/evaluator.h"
@@ -22,6 +23,7 @@
 #include "script/objects.h"
 #include "support/cancel.h"
 #include "target/target.h"
+#include "workspace/selection.h"
 #include "workspace/snapshot.h"
 
 namespace loopsmith::repl {

@@ -51,7 +51,7 @@ const Usage usage{
                 {.name = "--target", .value = "T", .help = "only records for targets with this in their text"},
                 {.name = "--tvm", .help = "`export`: in the form of TVM's database"},
                 {.name = "--format", .value = "F", .help = "`export`: `lines`, the default, or `metaschedule`, the files of TVM's database"},
-                {.name = "--output", .value = "DIR", .help = "`export --format metaschedule`: the folder of both files", .short_name = "-o"},
+                {.name = "--output", .value = "PATH", .help = "`export`: the file of the records, in place of standard output; with `--format metaschedule` the folder of both files", .short_name = "-o"},
                 {.name = "--program", .value = "FILE", .help = "`import`: the program of TVM's records"},
                 {.name = "--with", .value = "NAME", .help = "`import`: the AutoTVM template of a log, where FILE has several"},
                 {.name = "--function", .value = "F", .help = "`import`, `explain`, `history`: the program meant, where FILE has several"},
@@ -382,6 +382,9 @@ auto list(const Request& request, const Workloads& workloads) -> int {
 }
 
 auto export_all(Request& request, tune::Database& database, const Workloads& workloads) -> int {
+  const std::string path = request.arguments.get("--output", "");
+  std::string text;
+  int64_t count = 0;
   for (const auto& w : workloads) {
     if (request.has_subject() && w.name != request.subject() && workload_text(w.task) != request.subject()) { continue; }
     auto records = database.records(w.task);
@@ -389,9 +392,13 @@ auto export_all(Request& request, tune::Database& database, const Workloads& wor
     for (const tune::Record& r : *records) {
       json line = record_json(w, r);
       line["text"] = w.text;
-      print_line(line);
+      ++count;
+      if (path.empty()) { print_line(line); } else { text += line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
     }
   }
+  if (path.empty()) { return exit_done; }
+  if (Status written = write_file(path, text); !written.ok()) { return request.fail(written.diagnostics()); }
+  fmt::print("{} written to `{}`\n", count_text(count, "trial"), path);
   return exit_done;
 }
 

@@ -27,7 +27,9 @@ constexpr size_t most_results = 256;
 auto is_limit(Code code) -> bool { return code == Code::TooMuchWork || code == Code::TooDeep || code == Code::Cancelled; }
 
 auto failure(const Piece& piece, Origin where, const Reason& why) -> Diagnostic {
-  return error(Code::TunerPiece, where).arg("kind", kind_text(piece.kind)).arg("name", piece.name.view()).arg("reason", why.text());
+  // Runners are classes; a function of this kind makes arguments for the tuner's own.
+  const bool makes_arguments = piece.kind == PieceKind::Runner && piece.function;
+  return error(Code::TunerPiece, where).arg("kind", makes_arguments ? "function" : kind_text(piece.kind)).arg("name", piece.name.view()).arg("reason", why.text());
 }
 
 /// The statement at a place in a file, if it is Python that the evaluator does not run; null: another statement.

@@ -19,6 +19,10 @@ class Judged final : public Search {
  public:
   Judged(std::unique_ptr<Search> inner, const Sketches& sketches, std::shared_ptr<CandidateModel> model, ModelTask task, uint64_t seed)
       : inner_(std::move(inner)), sketches_(sketches), model_(std::move(model)), task_(std::move(task)), random_(seed) {}
+  // The model outlives the search, and may serve another one: it learns from the last batch, too.
+  ~Judged() override { teach(); }
+  Judged(const Judged&) = delete;
+  auto operator=(const Judged&) -> Judged& = delete;
 
   [[nodiscard]] auto propose(size_t count) -> std::vector<Proposal> override {
     teach();

@@ -227,7 +227,7 @@ auto table_of(const std::vector<TuningTask>& tasks, const std::vector<TaskResult
     const std::string share = best > 0 && task.roof_seconds > 0 ? fmt::format("{:.0f}%", 100 * task.roof_seconds / best) : "-";
     text += fmt::format("{:<{}}  {:>6}  {:>10}  {:>10}  {:>5}  {:>9}  {}{}\n", tasks[i].label, width, task.trials, best > 0 ? duration_text(best) : "-",
                         task.result.plain_seconds > 0 ? duration_text(task.result.plain_seconds) : "-", share, fmt::format("{:.0f}%", task.gain_left * 100), text_of(task.end),
-                        task.why.empty() ? task.result.found ? "" : ": no schedule is faster than the program as written" : ": " + task.why);
+                        task.why.empty() ? task.result.found || task.trials == 0 ? "" : ": no schedule is faster than the program as written" : ": " + task.why);
   }
   return text;
 }

@@ -196,7 +196,7 @@ void TraceSketch::add_knob(size_t instruction, const Instruction& sampled, const
     const auto* block = sampled.values[0].as<schedule::BlockRV>();
     auto place = block ? before.get(*block) : Result<const schedule::Place*>(Diagnostics());
     name = "place of " + (place.ok() ? (*place)->name().str() : std::string());
-    for (const std::vector<int64_t>& choice : choices) { texts.push_back(choice[0] == -2 ? "inlined" : choice[0] == -1 ? "as it is" : fmt::format("in loop {}", choice[0])); }
+    for (const std::vector<int64_t>& choice : choices) { texts.push_back(choice[0] == -2 ? "inlined" : choice[0] == -1 ? "as it is" : fmt::format("loop {}", choice[0])); }
   }
   if (choices.size() > most_choices) {
     const size_t step = (choices.size() + most_choices - 1) / most_choices;
