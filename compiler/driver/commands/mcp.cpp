@@ -121,6 +121,8 @@ auto all_tools() -> const Json& {
                                                    {"seconds", {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 604800}, {"description", "how long to search (default 60); checking the best comes on top"}}},
                                                    {"target", string_schema("the target; the default is this machine")},
                                                    {"search", search_schema()},
+                                                   {"space", string_schema("the candidates: `own` (the default on processors), `metaschedule`, or a call such as `ScheduleFn(tiles)` with a function of the file")},
+                                                   {"with", string_schema("a schedule function of the file that samples: its samples are the space")},
                                                    {"keep_order", {{"type", "boolean"}, {"description", "take only schedules that add real numbers in the order of the program"}}}}), true));
     list.push_back(tool("measure", "Measure proposed schedules",
                         "Builds and measures schedules that you propose, in the search's own harness: each in a process with limits, slow ones stopped early. The answer has a row for "
@@ -239,6 +241,8 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
       command.limit = bench_limit;
     } else {
       command.limit = Clock::duration::max();
+      if (arguments.contains("space")) { add({"--space", text("space")}); }
+      if (arguments.contains("with")) { add({"--with", text("with")}); }
       if (arguments.contains("trials")) { add({"--trials", std::to_string(arguments["trials"].get<int64_t>())}); }
       if (arguments.contains("seconds")) { add({"--time", fmt::format("{}s", arguments["seconds"].get<double>())}); }
       if (arguments.contains("target")) { add({"--target", text("target")}); }

@@ -26,10 +26,11 @@ constexpr size_t most_results = 256;
 
 auto is_limit(Code code) -> bool { return code == Code::TooMuchWork || code == Code::TooDeep || code == Code::Cancelled; }
 
+/// The kind of a piece, for messages. Runners are classes; a function of this kind makes arguments for the tuner's own.
+auto kind_of(const Piece& piece) -> std::string_view { return piece.kind == PieceKind::Runner && piece.function ? "function" : kind_text(piece.kind); }
+
 auto failure(const Piece& piece, Origin where, const Reason& why) -> Diagnostic {
-  // Runners are classes; a function of this kind makes arguments for the tuner's own.
-  const bool makes_arguments = piece.kind == PieceKind::Runner && piece.function;
-  return error(Code::TunerPiece, where).arg("kind", makes_arguments ? "function" : kind_text(piece.kind)).arg("name", piece.name.view()).arg("reason", why.text());
+  return error(Code::TunerPiece, where).arg("kind", kind_of(piece)).arg("name", piece.name.view()).arg("reason", why.text());
 }
 
 /// The statement at a place in a file, if it is Python that the evaluator does not run; null: another statement.
@@ -123,8 +124,8 @@ class Call {
     Diagnostics out;
     for (Diagnostic& d : evaluator_.diagnostics) {
       if (d.severity != Severity::Error) { continue; }
-      if (d.code != Code::TunerPiece) { (void)std::move(d).note(piece_.where, "in the " + std::string(kind_text(piece_.kind)) + " `" + piece_.name.str() + "`"); }
-      if (is_limit(d.code)) { (void)std::move(d).remedy("end the loop or the recursion: the " + std::string(kind_text(piece_.kind)) + " is not called again"); }
+      if (d.code != Code::TunerPiece) { (void)std::move(d).note(piece_.where, "in the " + std::string(kind_of(piece_)) + " `" + piece_.name.str() + "`"); }
+      if (is_limit(d.code)) { (void)std::move(d).remedy("end the loop or the recursion: the " + std::string(kind_of(piece_)) + " is not called again"); }
       out.push_back(std::move(d));
     }
     return out;

@@ -191,6 +191,12 @@ TEST_CASE("bench measures; tune reports its progress, and answers with a schedul
   std::string schedule = tuned["structuredContent"]["schedule_text"];
   Json check = agent.call("check", {{"text", softmax.str() + "\n\n" + schedule}});
   CHECK(check["structuredContent"]["errors"] == 0);
+  // The space, and a schedule as the space, go to the search.
+  Json plain = agent.call("tune", {{"text", softmax.str()}, {"function", "softmax"}, {"with", "softmax_rows"}, {"trials", 1}});
+  CHECK(plain["isError"] == true);
+  CHECK(plain["content"][0]["text"].get<std::string>().find("`softmax_rows` has no `sch.tune()` to fill, and samples nothing") != std::string::npos);
+  Json unknown = agent.call("tune", {{"text", softmax.str()}, {"function", "softmax"}, {"space", "all"}, {"trials", 1}});
+  CHECK(unknown["content"][0]["text"].get<std::string>().find("`--space` is own, metaschedule, ansor") != std::string::npos);
 }
 
 TEST_CASE("measure answers for each proposed schedule: a time, or the reason why it has none") {
