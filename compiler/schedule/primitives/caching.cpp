@@ -418,7 +418,8 @@ struct CacheRead {
 ///                                                B[ax0] = B_local[ax0]
 ///
 /// Needs  the only block of its scope that writes the buffer, and that reads no earlier elements of it; if the scope does not
-///        allocate the buffer, writes to every element that is copied; named consumers that read only elements which the block writes;
+///        allocate the buffer, writes to every element that is copied; no block in front of it in a loop that reads in a later iteration what it
+///        wrote; named consumers that read only elements which the block writes;
 ///        if it has a predicate, indices of the written region that are not loaded from a buffer.
 /// Keeps  results bit for bit.
 struct CacheWrite {
@@ -454,6 +455,7 @@ struct CacheWrite {
     }
     for (const Place* block : func.silent_blocks(*scope)) { if (hides_access_to(func, *block, buffer)) { users.push_back(block->id); } }
     find_stage(func, *writer, users, plan.stage);
+    LOOPSMITH_CHECK(require_no_later_reads(cx, func, *writer, write, plan.stage));
     LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *plan.stage.at, buffer));
     plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, write, plan.stage.at, where_used_inside(cx, func, *writer, buffer, false)));
     LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
@@ -470,6 +472,33 @@ struct CacheWrite {
       if (consumer.place != writer && !func.is_below(*consumer, *writer)) { LOOPSMITH_CHECK(require_in_cache(cx, func, *writer, write, *consumer, plan.stage, is_own)); }
     }
     return plan;
+  }
+
+  // The copy stands behind the loops around the writer. No block in these loops, in front of the writer, reads in one iteration what the writer wrote in an
+  // earlier one: the buffer does not have it yet.
+  static auto require_no_later_reads(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Stage& stage) -> Status {
+    const Buffer& buffer = write.buffer;
+    for (const Place* reader : func.blocks_mentioning(*stage.scope, buffer)) {
+      const BufferRegion* read = region_of(reader->block()->reads, buffer);
+      if (reader->index >= writer.index || func.is_below(writer, *reader) || !(read || reads_hidden(func, *reader, buffer))) { continue; }
+      for (const Place* loop = func.parent(writer); loop && loop->index > stage.at->index; loop = func.parent(*loop)) {
+        if (!loop->is_loop() || is_one(loop->loop->extent) || !func.is_below(*reader, *loop)) { continue; }
+        Races races = counted_races(func, *loop);
+        bool is_met = races.block && races.buffer == buffer;
+        for (const Races::Pair& pair : races.further) { is_met = is_met || pair.buffer == buffer; }
+        if (!is_met && (races.is_known || is_apart(func, *loop, *reader, read, writer, write))) { continue; }
+        return note_loop(note_block(cx.error(Code::IterationsDepend).arg("loop", loop->name().view()).arg("producer", writer.name().view()).arg("consumer", reader->name().view()), writer), *loop)
+            .at_node(reader->id).note(reader->block()->origin, fmt::format("`{}` reads `{}` here, before the copy", reader->name().view(), buffer->name.view()), reader->id);
+      }
+    }
+    return ok();
+  }
+  // True if no two iterations of the loop touch the same element.
+  static auto is_apart(const FuncState& func, const Place& loop, const Place& reader, const BufferRegion* read, const Place& writer, const BufferRegion& write) -> bool {
+    if (!read) { return false; }
+    std::vector<arith::IntSet> sets = touched_in(func, writer, loop, write), other = touched_in(func, reader, loop, *read);
+    for (size_t d = 0; d < sets.size() && d < other.size(); ++d) { sets[d] = arith::union_of({sets[d], other[d]}); }
+    return stays_apart(func, loop, sets);
   }
 
   // A block that is to read the cache runs after the writer, and reads only elements that it wrote. A buffer that the scope allocates has no others.
