@@ -61,12 +61,14 @@ class Finder : public Visitor {
   explicit Finder(const PrimFunc& func) : func_(func) {
     for (size_t i = 0; i < func->params.size(); ++i) {
       Buffer buffer = func->buffer_of(func->params[i]);
-      if (buffer && buffer->dtype.is_integral() && !buffer->dtype.is_bool() && buffer->dtype.lanes == 1) { indices_.emplace(buffer->data.get(), i); }
+      if (!buffer || buffer->dtype.lanes != 1) { continue; }
+      if (buffer->dtype.is_integral() && !buffer->dtype.is_bool()) { indices_.emplace(buffer->data.get(), i); }
+      if (buffer->dtype.is_real()) { reals_.emplace(buffer->data.get(), i); }
     }
   }
 
   auto find() -> IndexUses {
-    if (indices_.empty()) { return {}; }
+    if (indices_.empty() && reals_.empty()) { return {}; }
     collect_stores();
     visit(func_->body);
     return std::move(uses_);
@@ -99,6 +101,18 @@ class Finder : public Visitor {
     values_.emplace(node.var.get(), node.value);
     Visitor::on(node);
   }
+  void on(const IfThenElse& node) override {
+    ++conditions_;
+    Visitor::on(node);
+    --conditions_;
+  }
+  void on(const Call& node) override {
+    static const Name if_then_else("if_then_else");
+    const int more = node.op == if_then_else ? 1 : 0;
+    conditions_ += more;
+    Visitor::on(node);
+    conditions_ -= more;
+  }
   void on(const BlockRealize& node) override {
     for (size_t i = 0; i < node.iter_values.size() && i < node.block->iter_vars.size(); ++i) { values_.emplace(node.block->iter_vars[i].var.get(), node.iter_values[i]); }
     Visitor::on(node);
@@ -124,7 +138,14 @@ class Finder : public Visitor {
     std::vector<size_t> out;
     std::vector<Expr> left = {index};
     std::unordered_set<const VarNode*> followed;
+    auto look_for_reals = [&](const Expr& sub) {
+      const auto* load = sub.as<BufferLoad>();
+      auto found = load ? reals_.find(load->buffer->data.get()) : reals_.end();
+      if (found != reals_.end()) { out.push_back(found->second); }
+    };
     auto look = [&](const Expr& sub) {
+      // An index may be a real that is cast to an integer. Under a condition it is probably tested.
+      if (const auto* c = sub.as<Cast>(); c && conditions_ == 0 && c->dtype.is_integral() && c->value.dtype().is_real()) { post_order(c->value, look_for_reals); }
       const auto* load = sub.as<BufferLoad>();
       const auto* v = load ? load->buffer->data.get() : sub.as<VarNode>();
       if (v == nullptr || !followed.insert(v).second) { return; }
@@ -175,24 +196,10 @@ class Finder : public Visitor {
       case NodeKind::FloorMod:
       case NodeKind::Min:
       case NodeKind::Max: return bounds_of_binary(e.kind(), *static_cast<const BinaryNode*>(e.get()), depth);
-      case NodeKind::Call: return bounds_of_bits(*e.as<Call>(), depth);
+      case NodeKind::Select: return joined(bounds(e.as<Select>()->true_value, depth + 1), bounds(e.as<Select>()->false_value, depth + 1));
+      case NodeKind::Call: return bounds_of_call(*e.as<Call>(), depth);
       default: return {};
     }
-  }
-
-  /// A mask, or a shift to the right.
-  auto bounds_of_bits(const Call& n, int depth) -> MaybeBounds {
-    if (n.args.size() != 2) { return {}; }
-    if (n.op == "bitwise_and") {
-      for (const Expr& arg : n.args) {
-        if (auto mask = as_int(arg); mask && *mask >= 0) { return constants(0, *mask); }
-      }
-      return {};
-    }
-    if (n.op != "shift_right" || as_int(n.args[1]).value_or(-1) < 0) { return {}; }
-    auto shifted = bounds(n.args[0], depth + 1);
-    const bool is_positive = shifted && shifted->low.constant >= 0 && !shifted->low.has_negative();
-    return is_positive ? bounded(constant(0), shifted->high) : std::nullopt;
   }
 
   auto bounds_of_variable(const VarNode& v, int depth) -> MaybeBounds {
@@ -220,6 +227,21 @@ class Finder : public Visitor {
     return bounds(stored->second[0], depth + 1);
   }
 
+  auto bounds_of_call(const Call& n, int depth) -> MaybeBounds {
+    static const Name bitwise_and("bitwise_and"), if_then_else("if_then_else");
+    if (n.op == if_then_else && n.args.size() == 3) { return joined(bounds(n.args[1], depth + 1), bounds(n.args[2], depth + 1)); }
+    if (!(n.op == bitwise_and) || n.args.size() != 2) { return {}; }
+    for (const Expr& arg : n.args) {
+      if (auto mask = as_int(arg); mask && *mask >= 0) { return constants(0, *mask); }
+    }
+    return {};
+  }
+  /// One of two values.
+  static auto joined(const MaybeBounds& a, const MaybeBounds& b) -> MaybeBounds {
+    if (!a || !b || !a->low.is_constant() || !b->low.is_constant() || !a->high.is_constant() || !b->high.is_constant()) { return {}; }
+    return constants(std::min(a->low.constant, b->low.constant), std::max(a->high.constant, b->high.constant));
+  }
+
   auto bounds_of_ramp(const Ramp& n, int depth) -> MaybeBounds {
     auto base = bounds(n.base, depth + 1);
     auto stride = as_int(n.stride);
@@ -229,6 +251,7 @@ class Finder : public Visitor {
 
   auto bounds_of_binary(NodeKind kind, const BinaryNode& n, int depth) -> MaybeBounds {
     if (kind == NodeKind::FloorMod && as_int(n.b).value_or(0) > 0) { return constants(0, *as_int(n.b) - 1); }
+    if (auto clamped = bounds_of_clamp(kind, n)) { return clamped; }
     auto a = bounds(n.a, depth + 1), b = bounds(n.b, depth + 1);
     if (!a || !b) { return {}; }
     const bool is_number = b->low.is_constant() && b->high.is_constant() && b->low.constant == b->high.constant;
@@ -255,6 +278,20 @@ class Finder : public Visitor {
     }
   }
 
+  /// `max(min(x, 15), 0)` and `min(max(x, 0), 15)`.
+  static auto bounds_of_clamp(NodeKind kind, const BinaryNode& n) -> MaybeBounds {
+    if (kind != NodeKind::Min && kind != NodeKind::Max) { return {}; }
+    const NodeKind other = kind == NodeKind::Min ? NodeKind::Max : NodeKind::Min;
+    for (const auto& [outer, rest] : {std::pair(n.a, n.b), std::pair(n.b, n.a)}) {
+      auto end = as_int(outer);
+      if (!end || rest.kind() != other) { continue; }
+      const auto& inner = *static_cast<const BinaryNode*>(rest.get());
+      auto start = as_int(inner.b) ? as_int(inner.b) : as_int(inner.a);
+      if (start) { return constants(std::min(*start, *end), std::max(*start, *end)); }
+    }
+    return {};
+  }
+
   static auto scaled(const Bounds& inner, int64_t factor) -> MaybeBounds {
     return factor >= 0 ? bounded(times(inner.low, factor), times(inner.high, factor)) : bounded(times(inner.high, factor), times(inner.low, factor));
   }
@@ -262,10 +299,12 @@ class Finder : public Visitor {
   static constexpr int most_steps = 12;
   const PrimFunc& func_;
   std::unordered_map<const VarNode*, size_t> indices_;               // the data of parameters that may contain indices
+  std::unordered_map<const VarNode*, size_t> reals_;                 // the data of parameters of reals
   std::unordered_map<const VarNode*, std::vector<Expr>> stores_;
   std::unordered_map<const VarNode*, Expr> values_;
   std::unordered_map<const VarNode*, const For*> loops_;
   std::unordered_map<const VarNode*, Expr> launched_;                // the extents of launches
+  int conditions_ = 0;                                               // around the current statement or expression
   IndexUses uses_;
 };
 
