@@ -2,11 +2,13 @@
 //
 // An access is an error if an iteration that runs is proved to leave the buffer: with numbers if the loops have constant
 // bounds, otherwise by the prover at the corners of the loops, for all sizes of at least 1. No other access is reported.
+// So is an access that leaves the memory on which its buffer is declared (`T.decl_buffer(..., data=A.data)`), where both have constant sizes.
 // A block whose binding leaves the declared domain is one error, even if several accesses follow from it.
 #include <fmt/format.h>
 
 #include "analysis/subject.h"
 #include "arith/analyzer.h"
+#include "ir/element_bytes.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
@@ -137,9 +139,9 @@ class Bounds {
       size_t dims = std::min(a.indices->size(), a.buffer->shape.size());
       // A vector may extend over the end of a row into the next: its last dimension is checked with numbers only.
       if (dims > 0 && runs_over_rows(a)) { --dims; }
-      for (size_t d = 0; d < dims; ++d) {
-        if (check(a, d)) { break; }
-      }
+      bool is_reported = false;
+      for (size_t d = 0; d < dims && !is_reported; ++d) { is_reported = check(a, d); }
+      if (!is_reported) { check_memory(a); }
     }
   }
 
@@ -232,6 +234,58 @@ class Bounds {
     return false;
   }
 
+  /// The bytes of the memory behind a pointer; none: they are not known.
+  auto bytes_of(const VarNode* memory) const -> std::optional<int64_t> {
+    auto bytes = [](const Array<Expr>& shape, DataType dtype) -> std::optional<int64_t> {
+      int64_t out = int64_t{dtype.element_bytes()} * dtype.lanes;
+      for (const Expr& e : shape) {
+        auto extent = as_int(e);
+        if (!extent || __builtin_mul_overflow(out, *extent, &out)) { return {}; }
+      }
+      return out;
+    };
+    for (const auto& [param, buffer] : subject_.facts.func->buffer_map) {
+      if (buffer->data.get() == memory) { return buffer->strides.empty() && !buffer->elem_offset ? bytes(buffer->shape, buffer->dtype) : std::nullopt; }
+    }
+    for (const AllocFact& alloc : subject_.facts.allocs) {
+      if (alloc.data != memory) { continue; }
+      if (alloc.statement) { return bytes(alloc.statement->extents, alloc.statement->dtype); }
+      return alloc.buffer && alloc.buffer->strides.empty() && !alloc.is_constant ? bytes(alloc.buffer->shape, alloc.buffer->dtype) : std::nullopt;
+    }
+    return {};
+  }
+
+  /// An access inside of its buffer, which is larger than the memory that it is declared on.
+  void check_memory(const Access& a) {
+    const BufferNode& buffer = *a.buffer;
+    const VarNode* memory = subject_.facts.memory(buffer);
+    for (const Facts::PointerName& name : subject_.facts.names) { if (name.begins_inside && name.name == buffer.data.get()) { return; } }
+    auto end = first_byte(buffer, std::vector<int64_t>(a.indices->size(), 0)) ? bytes_of(memory) : std::nullopt;
+    if (!end || a.indices->empty()) { return; }
+    std::vector<int64_t> last;
+    for (const Expr& extent : buffer.shape) { last.push_back(as_int(extent).value_or(INT64_MAX) - 1); }
+    const int64_t size = *bytes_of_element(buffer);
+    auto last_byte = first_byte(buffer, last);
+    if (last_byte && *last_byte <= *end - size) { return; }
+    // How many rows of the first dimension fit.
+    std::vector<int64_t> second(a.indices->size(), 0);
+    second[0] = 1;
+    const int64_t begin = *first_byte(buffer, std::vector<int64_t>(second.size(), 0)), row = first_byte(buffer, second).value_or(0) - begin;
+    if (row <= 0) { return; }
+    const int64_t rows = (*end - begin) / row;
+    const Expr& index = (*a.indices)[0];
+    if (!is_pure_integer(index) || !index.dtype().is_scalar()) { return; }
+    int64_t found = 0;
+    auto witness = a.space->witness({index}, subject_.budget, [&](const Numbers& n) {
+      auto v = evaluate(index, n);
+      found = v.value_or(0);
+      return v && *v >= rows;
+    });
+    if (!witness) { return; }
+    std::string at = a.space->in_words(*witness, {index});
+    report(a, 0, index, fmt::format("{}{}{}", found, at.empty() ? "" : " at ", at), fmt::format("{} in its memory", rows), false, a.space->dependencies({index}));
+  }
+
   void report(const Access& a, size_t dim, const Expr& index, const std::string& value, const std::string& size, bool below,
               const std::vector<const VarNode*>& vars) {
     Origin at = subject_.index_place(a.origin, dim);
@@ -255,7 +309,7 @@ class Bounds {
         (void)std::move(d).note(subject_.header(*e.loop), fmt::format("`{}` runs from {} to {}", e.var->name.view(), *min, saturating_add(*min, *extent) - 1), e.loop->id);
       }
     }
-    std::string condition = below ? fmt::format("{} >= 0", text) : fmt::format("{} < {}", text, size);
+    std::string condition = below ? fmt::format("{} >= 0", text) : fmt::format("{} < {}", text, size.substr(0, size.find(" in its memory")));
     if (text.find(':') != std::string::npos) {
       (void)std::move(d).remedy("shorten the slice, or let the loop end earlier");
     } else if (a.is_write) {

@@ -206,7 +206,7 @@ class Collector : public Visitor {
     leave(mark);
   }
   void on(const Allocate& node) override {
-    facts.allocs.push_back({{}, node.data.get(), node.origin, open_.size()});
+    facts.allocs.push_back({{}, node.data.get(), node.origin, open_.size(), false, &node});
     for (const Expr& e : node.extents) { visit(e); }
     visit(node.body);
   }

@@ -73,6 +73,7 @@ struct AllocFact {
   Origin origin;
   size_t loops = 0;                      // loops around it
   bool is_constant = false;              // AllocateConst: has its values
+  const Allocate* statement = nullptr;   // a plain Allocate
 };
 
 struct Facts {

@@ -108,7 +108,11 @@ class Initialisation {
       if (a.store == update.store) { break; }
     }
     bool is_argument = !facts_.is_allocated(memory);
-    if (is_argument && says_it_reads(fact, *update.store->buffer)) { return; }
+    // The block or one around it says that it adds to the caller's values.
+    bool is_said = std::any_of(facts_.blocks.begin(), facts_.blocks.end(), [&](const BlockFact& around) {
+      return around.begin <= fact.begin && fact.end <= around.end && says_it_reads(around, *update.store->buffer);
+    });
+    if (is_argument && is_said) { return; }
     if (is_argument && facts_.memory(update.store->buffer->data.get()) != update.store->buffer->data.get()) { return; }
     reported_.insert(memory);
     const std::string name = update.store->buffer->name.str();

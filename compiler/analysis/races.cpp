@@ -362,6 +362,7 @@ class Races {
     if (both_ways) { add(1, 0); }
     for (int64_t d = 2; d < *extent && d <= 64; d *= 2) { add(0, d); }
     add(0, *extent - 1);
+    if (both_ways) { add(*extent - 1, 0); }
     add(*extent / 2, *extent / 2 + 1);
     if (both_ways) { add(*extent / 2 + 1, *extent / 2); }
     return pairs;

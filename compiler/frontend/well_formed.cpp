@@ -1,6 +1,8 @@
 // Checks of well-formedness: see well_formed.h.
 #include "frontend/well_formed.h"
 
+#include <fmt/format.h>
+
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -139,7 +141,9 @@ class Checker : public Visitor {
   void on(const BlockRealize& node) override {
     for (const Expr& v : node.iter_values) { visit(v); }
     check_axes(node);
+    predicate_of_ = &node;
     visit(node.predicate);
+    predicate_of_ = nullptr;
     visit(Stmt(node.block));
   }
   void on(const Block& node) override {
@@ -229,6 +233,12 @@ class Checker : public Visitor {
     }
     Diagnostic d = error(Code::FreeVariable, var.origin).arg("name", var.name.empty() ? "T." + var.dtype.str() + "()" : var.name.str());
     if (at_.is_known()) { (void)std::move(d).note(at_, "it is used here"); }
+    // A predicate stands outside of its block.
+    for (size_t i = 0; predicate_of_ && i < predicate_of_->iter_values.size() && i < predicate_of_->block->iter_vars.size(); ++i) {
+      if (predicate_of_->block->iter_vars[i].var.get() != &var) { continue; }
+      out_.push_back(std::move(d).remedy(fmt::format("`T.where` decides whether the block runs, so it takes the loops: write `{}` in place of `{}`", print_debug(predicate_of_->iter_values[i], 40), var.name.view())));
+      return;
+    }
     out_.push_back(std::move(d).remedy("make it a parameter, an extent of a buffer that is matched, or a `let`; for a fragment of a program use `T.prim_func(check_well_formed=False)`"));
   }
   void define(const Var& var) {
@@ -236,6 +246,7 @@ class Checker : public Visitor {
     if (defined_.insert(var.get()).second || !reported_.insert(var.get()).second) { return; }
     out_.push_back(error(Code::DefinedTwice, var->origin).arg("name", var->name.view()).remedy("use another name for one of them"));
   }
+  const BlockRealize* predicate_of_ = nullptr;   // the block whose predicate is visited
   void undefine(const Var& var) { defined_.erase(var.get()); }
   void define_expr(const Expr& e) {
     post_order(e, [&](const Expr& x) {
