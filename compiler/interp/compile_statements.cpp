@@ -68,6 +68,7 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
     }
     case NodeKind::DeclBuffer: {
       const auto& n = *s.as<DeclBuffer>();
+      if (!blocks_.empty()) { blocks_.back().own.insert(n.buffer.get()); }
       auto* out = make_stmt<DeclareStatement>();
       out->bind = bind_buffer(n.buffer);
       out->body = statement(n.body);
@@ -207,7 +208,13 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
   for (const MatchBufferRegion& m : b.match_buffers) { out->matches.push_back(match_region(m)); }
   // The root block of a function declares no regions; neither does a block that lowering made around other blocks.
   bool is_checked = options_.check_regions && !b.iter_vars.empty();
-  if (is_checked) { blocks_.push_back(declared_regions(b, *out)); }
+  if (is_checked) {
+    blocks_.push_back(declared_regions(b, *out));
+  } else if (!blocks_.empty()) {
+    // The regions of the block around name the sources of views in this one.
+    for (const Buffer& buffer : b.alloc_buffers) { blocks_.back().own.insert(buffer.get()); }
+    for (const MatchBufferRegion& m : b.match_buffers) { blocks_.back().own.insert(m.buffer.get()); }
+  }
   Stmt described = options_.describe ? options_.describe(b) : Stmt();
   if (described) {
     out->body = statement(described);

@@ -189,10 +189,12 @@ auto interpret(std::vector<std::string> args) -> int {
   note_sizes(*call, arguments);
   auto stats = interp::interpret(selection.module, selection.function, interpreter_arguments(*call), options);
   if (!stats) { return fail(stats.diagnostics()); }
+  // Errors of other programs of the file do not count.
+  const auto before = reporter.errors();
   reporter.report(stats->warnings, selection.file.get());
   if (auto status = write_results(*call, arguments); !status) { return fail(status.diagnostics()); }
   if (arguments.json()) { fmt::print("{}\n", counts(*stats).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)); }
-  return reporter.errors() ? reporter.status() : static_cast<int>(exit_done);
+  return reporter.errors() > before ? reporter.status() : static_cast<int>(exit_done);
 }
 
 }  // namespace loopsmith::driver::commands
