@@ -396,7 +396,7 @@ void File::evaluate(size_t index) {
   out.diagnostics = std::move(evaluator_.diagnostics);
   move_to_call(out.diagnostics, out.item->statements.empty() ? Origin{out.item->decl, 0, 0, 0} : out.item->statements[0]->origin());
   add_remedies(out.diagnostics, *out.item);
-  if (entry.is_heavy && out.is_opaque) { out.diagnostics.push_back(not_checked(out.item->name, out.thread_word, name_place(*out.item), out.opaque_at)); }
+  if ((entry.is_heavy || out.is_program) && out.is_opaque) { out.diagnostics.push_back(not_checked(out.item->name, out.thread_word, name_place(*out.item), out.opaque_at)); }
 }
 
 void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::ScopeRef& scope) {
@@ -406,6 +406,16 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
     case Kind::FunctionDef: {
       const auto& def = static_cast<const FunctionDef&>(stmt);
       if (is_program(def) && def.decorators.size() == 1) { return evaluate_program(def, entry); }
+      // `pf = T.prim_func`, then `@pf`.
+      if (def.decorators.size() == 1 && def.decorators[0]->kind == Kind::Name) {
+        Value decorator;
+        {
+          WithoutReports attempt(evaluator_.diagnostics);
+          decorator = evaluator_.eval(*def.decorators[0], {});
+        }
+        out.is_program = out.is_program || prim_func_options(decorator).has_value();
+        if (out.is_program) { return evaluate_program(def, entry); }
+      }
       break;
     }
     case Kind::ClassDef: {

@@ -260,8 +260,8 @@ void Lowerer::bind(const syntax::Expr& target, const Argument& value, Binding ho
     }
     return;
   }
-  if (value.value.is_opaque()) { is_opaque_ = true; return; }
-  if (value.value.is_error()) {
+  if (value.value.is_unknown()) {
+    is_opaque_ |= value.value.is_opaque();
     // The target may contain errors.
     if (const auto* subscript = target.as<SubscriptExpr>()) {
       Value ignored = evaluator_.eval(*subscript, scope);

@@ -210,3 +210,20 @@ def none(A: T.Buffer((4,), "int32")):
         def three(A: T.Buffer((4,), "int32")):
             A[5] = 1
     #         ^ error[index-out-of-bounds]: index 5 is outside of dimension 0 of `A`, which has size 4; note at `A`: `A` is declared here
+
+
+# Decorators under another name.
+pf = T.prim_func
+private = T.prim_func(private=True)
+
+
+@pf
+def by_other_name(A: T.Buffer((4,), "int32")):
+    A[0, 1] = 1
+#   ^^^^^^^ error[wrong-index-count]: `A` has 1 dimension, 2 indices given; note at `A`: `A` is declared here
+
+
+@private
+def by_called(A: T.Buffer((4,), "int32")):
+    A[0, 1] = 1
+#   ^^^^^^^ error[wrong-index-count]: `A` has 1 dimension, 2 indices given; note at `A`: `A` is declared here

@@ -55,3 +55,14 @@ def doubled(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
             v = Ts.axis.spatial(129, i)
             B[v] = A[v] * T.float32(2)
     #                ^ error[access-out-of-bounds]: index `v` of `A` is 128 at `i` = 128, outside of dimension 0, which has size 128; help: read it only where it is there: `T.if_then_else(v < 128, A[...], ...)`, or pad `A` first; note at `A`: `A` has shape (128,); note at `i in range(129)`: `i` runs from 0 to 128
+
+
+@T.prim_func
+def unknown_values(A: T.Buffer((16,), "float32")):
+#   ^^^^^^^^^^^^^^ information[unknown-meaning]: `unknown_values` uses the thread-level language (`T.device_entry`): its names, shapes and types are checked, but it cannot be analysed, scheduled or run
+    T.device_entry()
+    tx = T.thread_id([16])
+    A[tx, tx] = T.call_cuda("x")
+#   ^^^^^^^^^ error[wrong-index-count]: `A` has 1 dimension, 2 indices given; note at `A`: `A` is declared here
+    A[tx, 0] = T.foo(A[tx])
+#   ^^^^^^^^ error[wrong-index-count]: `A` has 1 dimension, 2 indices given; note at `A`: `A` is declared here
