@@ -3,7 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <unordered_map>
+
+#include "ir/element_bytes.h"
+#include "ir/equal.h"
 #include "ir/ops.h"
+#include "ir/strides.h"
 #include "ir/visitor.h"
 
 namespace loopsmith::transform {
@@ -11,7 +17,11 @@ namespace {
 
 class Check : public Mutator {
  public:
-  explicit Check(const LowerContext& context) : context_(context) {}
+  Check(const LowerContext& context, const PrimFunc& func) : context_(context) {
+    for (const auto& [param, buffer] : func->buffer_map) {
+      if (buffer->strides.empty() && !buffer->elem_offset) { memory_.emplace(buffer->data.get(), Memory{buffer->dtype, buffer->shape}); }
+    }
+  }
   using Mutator::mutate;
   using Mutator::on;
 
@@ -25,7 +35,18 @@ class Check : public Mutator {
     return before(std::move(out), self(n));
   }
   auto on(const Evaluate& n) -> Stmt override { return before(of(n.value), self(n)); }
-  auto on(const LetStmt& n) -> Stmt override { return before(of(n.value), Mutator::on(n)); }
+  auto on(const Allocate& n) -> Stmt override {
+    memory_.emplace(n.data.get(), Memory{n.dtype, n.extents});
+    return Mutator::on(n);
+  }
+  auto on(const LetStmt& n) -> Stmt override {
+    // `p = A.data`
+    if (auto known = memory_.find(n.value.as<VarNode>()); known != memory_.end()) {
+      Memory same = known->second;
+      memory_.emplace(n.var.get(), std::move(same));
+    }
+    return before(of(n.value), Mutator::on(n));
+  }
   auto on(const IfThenElse& n) -> Stmt override { return before(of(n.condition), Mutator::on(n)); }
   auto on(const AssertStmt& n) -> Stmt override { return before(of(n.condition), Mutator::on(n)); }
   auto on(const For& n) -> Stmt override {
@@ -86,31 +107,67 @@ class Check : public Mutator {
       access(load->buffer, load->indices, wanted, "read", load->origin, out);
     }
   }
+  /// A test with a message, under the conditions for which the access runs.
+  static auto test(Expr fits, std::string text, Expr index, Expr extent, const std::vector<Expr>& reached, Origin origin) -> Stmt {
+    DataType i64 = DataType::int_(64);
+    Stmt print = make<Evaluate>(make<Call>(DataType::int_(32), Name("call_extern"),
+                                          Array<Expr>{make<StringImm>("loopsmith_out_of_bounds"), make<StringImm>(std::move(text)), cast(i64, std::move(index)), cast(i64, std::move(extent))}, origin), origin);
+    Stmt stop = make<AssertStmt>(bool_imm(false), make<StringImm>(""), no_op(), origin);
+    Stmt out = make<IfThenElse>(logical_not(std::move(fits)), seq({std::move(print), std::move(stop)}), Stmt(), origin);
+    // Nested branches, because `a and b` evaluates both operands.
+    for (auto it = reached.rbegin(); it != reached.rend(); ++it) { out = make<IfThenElse>(*it, std::move(out)); }
+    return out;
+  }
   void access(const Buffer& buffer, const Array<Expr>& indices, const std::vector<Expr>& reached, const char* how, Origin origin, std::vector<Stmt>& out) {
     if (indices.size() != buffer->shape.size()) { return; }
     std::string line = context_.where ? context_.where(origin) : "";
+    if (!line.empty()) { line = ", " + line; }
+    std::vector<Expr> last;
     for (size_t d = 0; d < indices.size(); ++d) {
       // Of a vector, the first and the last lane are tested.
       std::vector<Expr> ends = {indices[d]};
       if (const auto* ramp = indices[d].as<Ramp>()) { ends = {ramp->base, add(ramp->base, mul(ramp->stride, int_imm(ramp->dtype.lanes - 1, ramp->stride.dtype())))}; }
       if (!ends[0].dtype().is_scalar()) { continue; }
+      last.push_back(ends.back());
       for (const Expr& index : ends) {
         Expr extent = cast(index.dtype(), buffer->shape[d]);
         Expr fits = logical_and(less_equal(zero(index.dtype()), index), less(index, extent));
         if (is_one(fits)) { continue; }
-        std::string text = fmt::format("index {{index}} of `{}`, {} here, is outside of its extent {{extent}} (dimension {}){}{}", buffer->name.str(), how, d,
-                                       line.empty() ? "" : ", ", line);
-        DataType i64 = DataType::int_(64);
-        Stmt print = make<Evaluate>(make<Call>(DataType::int_(32), Name("call_extern"),
-                                              Array<Expr>{make<StringImm>("loopsmith_out_of_bounds"), make<StringImm>(text), cast(i64, index), cast(i64, extent)}, origin), origin);
-        Stmt stop = make<AssertStmt>(bool_imm(false), make<StringImm>(""), no_op(), origin);
-        Stmt test = make<IfThenElse>(logical_not(std::move(fits)), seq({std::move(print), std::move(stop)}), Stmt(), origin);
-        // Nested branches, because `a and b` evaluates both operands.
-        for (auto it = reached.rbegin(); it != reached.rend(); ++it) { test = make<IfThenElse>(*it, std::move(test)); }
-        out.push_back(std::move(test));
+        out.push_back(test(std::move(fits), fmt::format("index {{index}} of `{}`, {} here, is outside of its extent {{extent}} (dimension {}){}", buffer->name.str(), how, d, line), index, std::move(extent), reached, origin));
       }
     }
+    if (last.size() == indices.size()) { within_memory(buffer, last, reached, fmt::format("{} here, is outside of its memory of {{extent}} elements{}", how, line), origin, out); }
   }
+
+  /// A test that the element lies in the memory on which its buffer is declared; none if the buffer is known to fit there.
+  void within_memory(const Buffer& buffer, const std::vector<Expr>& indices, const std::vector<Expr>& reached, const std::string& text, Origin origin, std::vector<Stmt>& out) {
+    auto memory = memory_.find(buffer->data.get());
+    auto size = bytes_of_element(*buffer);
+    if (memory == memory_.end() || !size) { return; }
+    const DataType i64 = DataType::int_(64);
+    auto product = [&](const Array<Expr>& shape) {
+      Expr all = int_imm(1, i64);
+      for (const Expr& e : shape) { all = mul(all, cast(i64, e)); }
+      return all;
+    };
+    Expr offset = buffer->elem_offset ? cast(i64, buffer->elem_offset) : int_imm(0, i64);
+    Expr held = floordiv(mul(product(memory->second.shape), int_imm(int64_t{memory->second.dtype.element_bytes()} * memory->second.dtype.lanes, i64)), int_imm(*size, i64));
+    if (!is_strided(buffer)) {
+      const bool is_same = memory->second.dtype == buffer->dtype && is_zero(offset) && memory->second.shape.size() == buffer->shape.size() &&
+                           std::equal(buffer->shape.begin(), buffer->shape.end(), memory->second.shape.begin(), [](const Expr& a, const Expr& b) { return structural_equal(a, b); });
+      if (is_same || is_one(less_equal(add(offset, product(buffer->shape)), held))) { return; }
+    }
+    Expr at = offset, step = int_imm(1, i64);
+    for (size_t d = indices.size(); d-- > 0;) {
+      at = add(at, mul(cast(i64, indices[d]), is_strided(buffer) ? cast(i64, buffer->strides[d]) : step));
+      step = mul(step, cast(i64, buffer->shape[d]));
+    }
+    Expr fits = logical_and(less_equal(int_imm(0, i64), at), less(at, held));
+    if (!is_one(fits)) { out.push_back(test(std::move(fits), fmt::format("element {{index}} of `{}`, {}", buffer->name.str(), text), at, held, reached, origin)); }
+  }
+
+  struct Memory { DataType dtype; Array<Expr> shape; };
+  std::unordered_map<const VarNode*, Memory> memory_;
   const LowerContext& context_;
 };
 
@@ -118,7 +175,7 @@ class Check : public Mutator {
 
 auto check_bounds(const IRModule& module, const LowerContext& context) -> Result<IRModule> {
   if (!context.options.check_bounds) { return module; }
-  return map_functions(module, [&](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Check(context).mutate(func->body)); });
+  return map_functions(module, [&](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Check(context, func).mutate(func->body)); });
 }
 
 }  // namespace loopsmith::transform

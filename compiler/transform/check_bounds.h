@@ -6,7 +6,7 @@
 //                                B[i] = A[P[i]]
 //
 // The text names the dimension and the line, and the runtime inserts index and extent; the assertion stops the kernel.
-// The test of a conditional access is under the same conditions.
+// The test of a conditional access is under the same conditions. A buffer that is declared on memory which may be smaller has a test for that memory too.
 //
 // Needs   loops, and no blocks; accesses with an index for every dimension.
 // Gives   a test for every access outside of an extent. Accesses through pointers have no test.
