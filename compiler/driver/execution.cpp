@@ -254,7 +254,7 @@ class CallMaker {
     }
     auto number = found == given_.end() ? std::optional(usual) : whole_number(found->second.text, p.dtype);
     if (!number) {
-      return wrong_argument("--arg " + p.name + "=" + found->second.text, fmt::format("a value of {} is a whole number from {} to {}", p.dtype.str(), least_of(p.dtype), most_of(p.dtype)));
+      return wrong_argument("--arg " + p.name + "=" + found->second.text, because(Why::WholeNumber).arg("dtype", p.dtype.str()).arg("least", least_of(p.dtype)).arg("most", most_of(p.dtype)));
     }
     call_.values[i] = *number;
     slots_[i] = *number;

@@ -239,9 +239,9 @@ auto SourcePrinter::atomic_of_cuda(const Call& node, std::string_view op) -> std
   for (const Atomic& atomic : atomics) {
     if (called != atomic.cuda || node.args.size() != 2 + atomic.values) { continue; }
     const DataType type = node.dtype.is_handle() || node.dtype.bits != 32 ? node.args[2].dtype() : node.dtype;
-    if (type.bits != 32 || type.lanes != 1) { return fail(fmt::format("`{}`", called), "OpenCL C 1.2 has atomic functions for 32 bits only", node.origin); }
+    if (type.bits != 32 || type.lanes != 1) { return fail(fmt::format("`{}`", called), because(Why::AtomicBits), node.origin); }
     if (atomic.cuda == "atomicAdd") { return atomic_add(node.args[1], node.args[2], type); }
-    if (type.is_float() && atomic.cuda != "atomicExch") { return fail(fmt::format("`{}`", called), "OpenCL C 1.2 has no such function for reals", node.origin); }
+    if (type.is_float() && atomic.cuda != "atomicExch") { return fail(fmt::format("`{}`", called), because(Why::AtomicOfReals), node.origin); }
     std::string out = fmt::format("{}({}", atomic.opencl, scalar(node.args[1]));
     for (size_t i = 0; i < atomic.values; ++i) { out += ", " + scalar(node.args[2 + i]); }
     return out + ")";

@@ -342,7 +342,7 @@ auto elements_of(Call& call, const Piece& function, const Value& value, const Bu
   std::optional<std::vector<double>> out = array ? array->numbers : numbers_in(value);
   if (out && std::ssize(*out) == count) { return out; }
   const std::string found = out ? std::to_string(out->size()) + " numbers" : eval::describe(value);
-  call.fail(function.where, "returns " + found + " instead of an array with the " + std::to_string(count) + " elements of `" + buffer->name.str() + "`, or None for random ones");
+  call.fail(function.where, because(Why::ReturnsInstead).arg("found", found).arg("wanted", "an array with the " + std::to_string(count) + " elements of `" + buffer->name.str() + "`, or None for random ones"));
   return std::nullopt;
 }
 
@@ -443,10 +443,10 @@ auto task_record(const TaskFacts& task) -> Value {
 }  // namespace
 
 auto run_next_task(const Piece& scheduler, frontend::File& file, const std::vector<TaskFacts>& tasks) -> Result<std::optional<size_t>> {
-  if (scheduler.is_closed) { return failure(scheduler, scheduler.where, "ran out of steps or time, so it chooses no more tasks"); }
+  if (scheduler.is_closed) { return failure(scheduler, scheduler.where, because(Why::NotCalledAgain)); }
   Call call(scheduler, file);
   if (!scheduler.type || !scheduler.type->find(Name("next_task_id"))) {
-    call.fail(scheduler.where, "has no method `next_task_id`");
+    call.fail(scheduler.where, because(Why::NoMethod).arg("method", "next_task_id"));
     return call.take_errors();
   }
   std::vector<Value> records;
@@ -459,7 +459,7 @@ auto run_next_task(const Piece& scheduler, frontend::File& file, const std::vect
   if (!number || *number < -1 || *number >= count) {
     call.wrong_result(*result, ("the number of a task from 0 to " + std::to_string(count - 1) + ", or -1 to end the search").c_str());
   } else if (*number >= 0 && tasks[static_cast<size_t>(*number)].has_ended) {
-    call.fail(scheduler.where, "returns " + std::to_string(*number) + ", a task that has ended: its `is_terminated` is True");
+    call.fail(scheduler.where, because(Why::ReturnsInstead).arg("found", std::to_string(*number) + ", a task that has ended (its `is_terminated` is True),").arg("wanted", "one that goes on"));
   }
   if (call.has_failed()) { return call.take_errors(); }
   return *number < 0 ? std::nullopt : std::optional(static_cast<size_t>(*number));

@@ -455,7 +455,7 @@ class Survey : public Visitor {
       auto depends = [&](const Expr& e) { return uses_var(e, [&](const VarNode& v) { return depends_[d].contains(&v); }); };
       if (std::ranges::any_of(n.indices, depends) || std::ranges::any_of(conditions_, depends)) { continue; }
       fail(fmt::format("the buffer `{}`", n.buffer->name.str()),
-           "blocks that run at the same time change one element: give each block an element of its own, as `rfactor` does, or use an atomic function", n.origin);
+           because(Why::BlocksUpdateElement), n.origin);
     }
   }
   struct Global { std::vector<uint64_t> blocks; bool is_stored = false; bool differs = false; };

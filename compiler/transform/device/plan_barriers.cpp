@@ -212,7 +212,7 @@ class Planner {
     auto known = plan.distributed.find(stmt.get());
     if (known == plan.distributed.end()) {
       if (is_written_barrier_in(stmt)) {
-        fail("a branch that only some threads of a block take", "it contains a barrier, which all threads must reach: put the barrier behind the branch", stmt.origin());
+        fail("a branch that only some threads of a block take", because(Why::BarrierInBranch), stmt.origin());
         return;
       }
       if (!conflicts_inside(stmt)) { return unit(stmt); }
@@ -268,7 +268,7 @@ class Planner {
 
   void unit(const Stmt& stmt) {
     if (is_written_barrier_in(stmt)) {
-      fail("a loop that some threads of a block repeat more often than others", "it contains a barrier, which all threads must reach: give all threads the same number of iterations", stmt.origin());
+      fail("a loop that some threads of a block repeat more often than others", because(Why::BarrierInLoop), stmt.origin());
       return;
     }
     if (conflicts_inside(stmt)) {
