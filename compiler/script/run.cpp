@@ -254,7 +254,7 @@ void look_further_on(ScheduleRun& run, const RunRequest& request, const Ref<eval
     evaluator.resume_from(failed + 1, frame, function, &recorder);
     size_t next = failed + 1;
     while (next < limit && ahead.steps[next].state == StepState::Done) { ++next; }
-    // A step that cannot be followed is reported after the error before it is repaired; a cancelled run is repeated.
+    // A step that cannot be followed is not reported now, but in a later run, once the user has repaired the error before it. A cancelled run is repeated.
     if (next >= limit || ahead.steps[next].state != StepState::Failed || request.cancel.is_cancelled()) { return; }
     failed = next;
   }
