@@ -4,6 +4,7 @@
 //
 // The main thread reads. Two threads execute: one the quick tools in order, one bench, tune and measure, so that two measurements never run at once. Source: modelcontextprotocol.io, revisions 2024-11-05 to 2025-06-18.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -601,9 +602,28 @@ void Server::execute(Call& call) {
     if (result->timed_out) { return reply(call.id, text_result(fmt::format("`{}` took longer than {} s and was stopped", call.name, std::chrono::duration_cast<std::chrono::seconds>(call.command.limit).count()), true)); }
     return reply(call.id, result_of(call.name, result->output, result->error, result->status));
   }
-  options.standard_error = Stream::Null;
   search(call, options);
 }
+
+/// The standard error of a process that runs: read as it comes, so that the process never waits. Mistakes in options are there.
+class ErrorsOf {
+ public:
+  explicit ErrorsOf(Process& process) : pipe_(process.release_error()) {}
+  ~ErrorsOf() { if (pipe_ >= 0) { ::close(pipe_); } }
+  ErrorsOf(const ErrorsOf&) = delete;
+  auto operator=(const ErrorsOf&) -> ErrorsOf& = delete;
+  void read() {
+    char buffer[4096];
+    for (ssize_t n = 0; pipe_ >= 0 && (n = ::read(pipe_, buffer, sizeof buffer)) > 0;) {
+      if (text_.size() < most_text) { text_.append(buffer, static_cast<size_t>(n)); }
+    }
+  }
+  [[nodiscard]] auto text() const -> const std::string& { return text_; }
+
+ private:
+  int pipe_;
+  std::string text_;
+};
 
 /// A search that ends early answers with its best result so far; a search that had not begun at the end of the input, with the best recorded result.
 void Server::search(Call& call, const ProcessOptions& options) {
@@ -613,11 +633,13 @@ void Server::search(Call& call, const ProcessOptions& options) {
   (void)process.write(call.command.input, in(quick_limit));
   process.close_input();
   std::string output;
+  ErrorsOf errors(process);
   bool is_stopping = false;
   bool has_begun = false;   // before its first line the search ignores signals
   while (true) {
     if (has_begun && (call.is_cancelled || call.is_stopped) && !std::exchange(is_stopping, true)) { process.send_signal(SIGINT); }
     ReadResult line = process.read_line(in(100ms));
+    errors.read();
     if (line.status == IoStatus::TimedOut) { continue; }
     if (line.status == IoStatus::Closed) { break; }
     output += line.data + "\n";
@@ -634,7 +656,8 @@ void Server::search(Call& call, const ProcessOptions& options) {
   auto status = process.wait(in(quick_limit));
   // The protocol forbids an answer to a cancelled call. The best candidate is in the database, and a later call continues from it.
   if (call.is_cancelled) { return; }
-  reply(call.id, result_of(call.name, output, {}, status ? *status : process.kill()));
+  errors.read();
+  reply(call.id, result_of(call.name, output, errors.text(), status ? *status : process.kill()));
 }
 
 void Server::work(Lane& lane) {

@@ -596,14 +596,14 @@ function verbs.searchSpace()
   local done = wait_for_lens('insert the best of this space')
   return { lens.title, done and done.title or 'it did not end' }
 end
--- The first sketch in the tuning view, with its knobs.
+-- The first sketch in the tuning view, with its knobs; the numbers of their choices depend on the machine.
 local function first_sketch()
   vim.cmd('LoopsmithTuning')
   local view, out = vim.fn.bufnr('loopsmith-tuning'), 'no sketch is shown'
   for _, line in ipairs(vim.api.nvim_buf_get_lines(view, 0, -1, false)) do
     local name, knobs = line:match('^(%S.-)%s+%d+ measured, .*; (.*)$')
     if name then
-      out = ('%s: %s'):format(name, knobs)
+      out = ('%s: %s'):format(name, (knobs:gsub(' %(%d+%)', '')))
       break
     end
   end
