@@ -218,7 +218,7 @@ struct Namer {
     }
     // Where only a real number fits, TVM writes 1 for 1.0; elsewhere that would be read back as an integer.
     if (const double* d = value.as<double>()) { return param.kind == ValueKind::Float ? fmt::format("{:.17g}", *d) : float_text(*d); }
-    if (const auto* s = value.as<std::string>()) { return "\"" + *s + "\""; }
+    if (const auto* s = value.as<std::string>()) { return s->find_first_of("\"\\\n\r\t") == std::string::npos ? "\"" + *s + "\"" : print_script(make<StringImm>(*s)); }
     if (const auto* given = value.as<IndexMap>()) {
       IndexMap map = with_sampled(*given, as_named());
       return param.map_of == MapOf::Ranges ? ranges_text(*map) : map_text(*map);
