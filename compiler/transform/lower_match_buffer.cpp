@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "ir/ops.h"
+#include "ir/rewritten_buffer.h"
 #include "ir/sizes.h"
 #include "ir/strides.h"
 #include "ir/visitor.h"
@@ -85,6 +86,22 @@ class LowerViews : public Mutator {
     return make<BufferStore>(view->second.buffer, store.value, into(view->second, row_by_row(n.buffer, view->second, store.indices)), n.origin, store.predicate);
   }
 
+ protected:
+  // Other buffers in the memory of a view, or with its strides and sizes.
+  auto use(const Buffer& buffer) -> Buffer override {
+    if (values_.empty() || views_.count(buffer.get()) != 0) { return buffer; }
+    auto [known, is_new] = others_.try_emplace(buffer.get(), buffer);
+    if (!is_new) { return known->second; }
+    Buffer out = rewritten_buffer(buffer, [this](const Expr& x) { return mutate(x); });
+    if (auto data = values_.find(buffer->data.get()); data != values_.end()) {
+      BufferNode fields = *out;
+      fields.data = Var(data->second.as<VarNode>());
+      out = make_buffer(std::move(fields));
+    }
+    others_.at(buffer.get()) = out;
+    return out;
+  }
+
  private:
   // `B[0, 0:64]` of a (16, 4) view accesses the whole view. If its rows are not contiguous in memory, each lane gets the index of its row:
   // `B[ramp // 4, ramp % 4]`.
@@ -152,6 +169,7 @@ class LowerViews : public Mutator {
   VarMap values_;
   std::unordered_set<const VarNode*> wide_;   // variables of views whose values may overflow their type: they must not be used
   std::unordered_map<const BufferNode*, BufferRegion> views_;
+  BufferMap others_;                          // buffers that are no views, with the values of the views' variables
 };
 
 }  // namespace
