@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "eval/not_made.h"
 #include "support/codes.h"
 #include "support/guards.h"
 
@@ -26,6 +27,11 @@ void check_keywords(Evaluator& evaluator, const Value& callee, const Arguments& 
 }
 
 }  // namespace
+
+auto not_made() -> uint64_t& {
+  static thread_local uint64_t count = 0;
+  return count;
+}
 
 auto Evaluator::eval_call(const CallExpr& expr, const ScopeRef& scope) -> Value {
   Argument callee = eval_argument(*expr.callee, scope);
@@ -74,7 +80,9 @@ auto Evaluator::eval_call(const CallExpr& expr, const ScopeRef& scope) -> Value 
   if (are_keywords_checked) { check_keywords(*this, callee.value, arguments); }
   if (callee.value.is_unknown() || unknown.is_unknown()) {
     if (auto made = not_called ? not_called(callee.value, expr, arguments) : std::nullopt) { return *std::move(made); }
-    return callee.value.is_unknown() ? callee.value : unknown;
+    Value out = callee.value.is_unknown() ? callee.value : unknown;
+    not_made() += out.is_opaque() ? 1 : 0;
+    return out;
   }
   return call(callee, arguments);
 }

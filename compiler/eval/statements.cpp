@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "eval/not_made.h"
 #include "support/codes.h"
 #include "support/guards.h"
 
@@ -22,8 +23,14 @@ auto Evaluator::assign(const Expr& target, const Argument& value, const ScopeRef
     Argument object = eval_argument(*subscript->object, scope);
     std::vector<Argument> indices;
     Value unknown;
-    if (object.value.is_unknown() || !eval_indices(*subscript, scope, indices, unknown)) { return true; }
-    if (value.value.is_unknown()) { return true; }
+    if (object.value.is_unknown() || !eval_indices(*subscript, scope, indices, unknown)) {
+      not_made() += object.value.is_opaque() || unknown.is_opaque() ? 1 : 0;
+      return true;
+    }
+    if (value.value.is_unknown()) {
+      not_made() += value.value.is_opaque() ? 1 : 0;
+      return true;
+    }
     if (const Object* o = object.value.object()) {
       if (o->set_item(*this, indices, subscript->is_tuple, value, target.origin())) { return true; }
     }
@@ -216,25 +223,39 @@ auto Evaluator::exec_assert(const AssertStmt& s, const ScopeRef& scope) -> Flow 
   return Flow::Failed;
 }
 
+// Calls a method of the protocol of contexts; the context itself where it has none.
+static auto call_if_present(Evaluator& evaluator, const Value& context, Name method, Origin where) -> Value {
+  auto found = context.object()->get_attribute(evaluator, method, where);
+  return found && found->as<Method>() ? evaluator.call(*found, {}, where) : context;
+}
+
 auto Evaluator::exec_with(const WithStmt& s, const ScopeRef& scope, Value& result) -> Flow {
   const size_t around = contexts.size();
   std::vector<Value> here;
+  bool is_entered = true;
+  auto leave = [&](Flow flow) {
+    for (auto context = here.rbegin(); context != here.rend(); ++context) { (void)call_if_present(*this, *context, Name("__exit__"), s.origin()); }
+    return flow;
+  };
   for (const WithItem& item : s.items) {
     Argument context = eval_argument(*item.context, scope);
-    if (context.value.is_error()) { return Flow::Failed; }
+    if (context.value.is_error()) { return leave(Flow::Failed); }
     bool is_context = context.value.object() && context.value.object()->is_context();
     if (!context.value.is_opaque() && !is_context) {
       opaque(item.context->origin());
-      return Flow::Unknown;
+      return leave(Flow::Unknown);
     }
-    if (item.target && !assign(*item.target, {is_context ? context.value : Value::opaque(), item.target->origin(), {}}, scope)) { return Flow::Failed; }
+    Value entered = is_context ? call_if_present(*this, context.value, Name("__enter__"), item.context->origin()) : Value::opaque();
     if (is_context) { here.push_back(std::move(context.value)); }
+    is_entered = !entered.is_error() && (!item.target || assign(*item.target, {std::move(entered), item.target->origin(), {}}, scope));
+    if (!is_entered) { break; }
   }
+  if (!is_entered) { return leave(Flow::Failed); }
   // The body runs even if the context is opaque. A failure in `with pytest.raises(...)` is intended.
   bool is_failure_meant = std::any_of(s.items.begin(), s.items.end(), [](const WithItem& item) { return expects_failure(*item.context) == ExpectedFailure::Raised; });
   contexts.insert(contexts.end(), here.begin(), here.end());
   WithoutReports attempt(diagnostics);
-  Flow flow = exec_block(s.body, scope, result);
+  Flow flow = leave(exec_block(s.body, scope, result));
   contexts.resize(around);
   if (flow == Flow::Failed && is_failure_meant) { return Flow::Next; }
   attempt.keep();

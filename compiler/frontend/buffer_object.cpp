@@ -25,7 +25,7 @@ auto first_pointer(Evaluator& e, const Value& self, const Arguments& a) -> Value
   if (const std::string* s = b.values[0].value.string()) {
     for (char c : *s) {
       if (c != 'r' && c != 'w') {
-        return e.report(error(Code::WrongType, b.values[0].where).arg("expected", "`\"r\"`, `\"w\"` or `\"rw\"`").arg("found", "`\"" + *s + "\"`"));
+        return e.report(error(Code::WrongType, b.values[0].where).arg("expected", "`\"r\"`, `\"w\"` or `\"rw\"`").arg("found", "`\"" + *s + "\"`").remedy("name the accesses of the call: `\"r\"` where it reads, `\"w\"` where it writes"));
       }
       mask |= c == 'r' ? 1 : 2;
     }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "eval/wide_int.h"
+#include "frontend/ir_builder.h"
 #include "frontend/lowerer.h"
 #include "frontend/objects.h"
 #include "frontend/thread_level.h"
@@ -50,6 +51,7 @@ auto to_expr(Evaluator& evaluator, const Argument& a) -> Expr {
   if (const auto* i = v.as<IterVarObject>()) { return i->iter.var; }
   if (const auto* w = v.as<eval::WideInt>()) { return int_imm(static_cast<int64_t>(w->bits), DataType::uint(64), a.where); }
   if (const auto* m = v.as<MetaObject>()) { return to_expr(evaluator, {m->value, a.where, {}}); }
+  if (const auto* p = v.as<PointerObject>()) { return p->buffer->data; }
   if (const auto* b = v.as<BufferObject>()) {
     Diagnostic d = error(Code::WrongType, a.where).arg("expected", "an expression").arg("found", describe(v));
     evaluator.report(std::move(d).remedy("index it, `" + b->buffer->name.str() + "[...]`, or take its pointer, `" + b->buffer->name.str() + ".data`"));

@@ -7,6 +7,7 @@
 #include "frontend/objects.h"
 #include "frontend/parts.h"
 #include "frontend/remedies.h"
+#include "frontend/te/mistakes.h"
 #include "frontend/unread_programs.h"
 #include "frontend/well_formed.h"
 #include "support/codes.h"
@@ -447,6 +448,7 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
       if (value && value->is_error()) { scope->set(name, Value::opaque()); }
     }
   }
+  for (Diagnostic& one : te::take_mistakes()) { evaluator_.diagnostics.push_back(std::move(one)); }
   if (flow == eval::Flow::Failed || flow == eval::Flow::Unknown) {
     for (Name name : entry.binds) {
       if (!scope->find_here(name)) { scope->set(name, flow == eval::Flow::Failed ? Value::error() : Value::opaque()); }
@@ -630,7 +632,13 @@ auto File::imported(eval::Evaluator& evaluator, const ImportFromStmt& from, cons
   // `from package import module` binds the module.
   path.push_back(what);
   if (auto inside = module_at(from.level, path)) { return Value(Ref<eval::Object>(eval::make_object<ModuleObject>(inside, what).get())); }
-  if (!file) { return {}; }
+  if (!file) {
+    // `from tvm.contrib import clang` in a function.
+    static const Name tvm("tvm"), contrib("contrib");
+    const bool is_contrib = from.module.size() > 1 && from.module[0].name == tvm && from.module[1].name == contrib;
+    const Value* member = is_contrib ? frontend::imported(from, name) : nullptr;
+    return member ? std::optional(*member) : std::nullopt;
+  }
   std::vector<Name> names;
   for (const auto& [given, list] : file->binders_) { names.push_back(given); }
   Origin where{from.decl, name.path.front().span.begin, name.path.front().span.end, 0};

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "frontend/stores.h"
 #include "frontend/thread_level.h"
 #include "ir/ops.h"
 #include "support/codes.h"
@@ -392,19 +393,19 @@ auto real_fits(Evaluator& evaluator, double value, DataType type, Origin where) 
 
 }  // namespace
 
-void Lowerer::store(const Buffer& buffer, const std::vector<Argument>& indices, const Argument& value, Origin where) {
+auto store_of(Evaluator& evaluator, const Buffer& buffer, const std::vector<Argument>& indices, const Argument& value, Origin where) -> IrStmt {
   std::vector<IrExpr> at;
-  bool good = to_indices(evaluator_, buffer, indices, where, at);
+  bool good = to_indices(evaluator, buffer, indices, where, at);
   DataType wanted = buffer->dtype;
   if (good && !at.empty()) {
     wanted.lanes = static_cast<uint16_t>(wanted.lanes * at.back().dtype().lanes);
     wanted.scalable = at.back().dtype().scalable || wanted.scalable;
   }
-  if (value.value.is_float() && !real_fits(evaluator_, value.value.float_value(), buffer->dtype, value.where)) { return; }
-  IrExpr e = to_expr_like(evaluator_, value, buffer->dtype);
-  if (!e || !good || !is_within_limits(evaluator_, e, value.where)) { return; }
+  if (value.value.is_float() && !real_fits(evaluator, value.value.float_value(), buffer->dtype, value.where)) { return {}; }
+  IrExpr e = to_expr_like(evaluator, value, buffer->dtype);
+  if (!e || !good || !is_within_limits(evaluator, e, value.where)) { return {}; }
   for (const IrExpr& index : at) {
-    if (!is_within_limits(evaluator_, index, where)) { return; }
+    if (!is_within_limits(evaluator, index, where)) { return {}; }
   }
   if (!(e.dtype() == wanted)) {
     DataType t = e.dtype();
@@ -412,8 +413,8 @@ void Lowerer::store(const Buffer& buffer, const std::vector<Argument>& indices, 
     if (t.is_handle() || t.is_void() || wanted.is_handle() || (!lanes_agree && !t.is_scalar())) {
       Diagnostic d = error(Code::StoreMismatch, value.where).arg("buffer", buffer->name.view()).arg("expected", wanted.str()).arg("found", e.as<StringImm>() ? "text" : t.str());
       if (buffer->origin.is_known()) { (void)std::move(d).note(buffer->origin, "`" + buffer->name.str() + "` is declared here"); }
-      evaluator_.report(std::move(d));
-      return;
+      evaluator.report(std::move(d));
+      return {};
     }
     if (!lanes_agree) {
       e = cast(wanted.element(), e, value.where);
@@ -423,7 +424,11 @@ void Lowerer::store(const Buffer& buffer, const std::vector<Argument>& indices, 
       e = cast(wanted, e, value.where);
     }
   }
-  add(make<BufferStore>(buffer, std::move(e), std::move(at), where));
+  return make<BufferStore>(buffer, std::move(e), std::move(at), where);
+}
+
+void Lowerer::store(const Buffer& buffer, const std::vector<Argument>& indices, const Argument& value, Origin where) {
+  if (IrStmt made = store_of(evaluator_, buffer, indices, value, where)) { add(std::move(made)); }
 }
 
 }  // namespace loopsmith::frontend

@@ -4,8 +4,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "frontend/contrib.h"
 #include "frontend/functions/functions.h"
 #include "frontend/introspection.h"
+#include "frontend/ir_builder.h"
 #include "frontend/lower.h"
 #include "frontend/thread_level.h"
 #include "support/codes.h"
@@ -182,6 +184,7 @@ struct Namespaces {
     tirx = script_tirx;
     s_tir = script_s_tir;
     add_classes(const_cast<eval::Namespace&>(*python_tir), iter_var);
+    add_to(python_tir, "ir_builder", namespace_ir_builder());
     tir = python_tir;
     type_vars = make_builtin("TypeVar", type_var);
     Ref<eval::Namespace> ir = make_object<eval::Namespace>(Name("I"), ir_member);
@@ -217,6 +220,7 @@ struct Namespaces {
     add_to(all, "testing", testing);
     add_to(all, "IRModule", make_object<ModuleMaker>());
     add_to(all, "te", te);
+    add_to(all, "contrib", namespace_contrib());
     add_to(all, "script", script);
     tvm = all;
   }

@@ -8,6 +8,7 @@
 #include "frontend/objects.h"
 #include "lsp/features/steps.h"
 #include "schedule/trace_json.h"
+#include "support/text.h"
 #include "syntax/schedule_form.h"
 #include "workspace/edits/placing.h"
 #include "workspace/edits/schedule_text.h"
@@ -24,6 +25,22 @@ auto program_text(const IRModule& module, const std::string& name) -> std::strin
   const std::string head = "def main(";
   if (const size_t at = text.find(head); at != std::string::npos) { text.replace(at, head.size(), "def " + name + "("); }
   return text.ends_with('\n') ? text : text + "\n";
+}
+
+// The registrations of the intrinsics that the schedule declares, with their programs.
+auto registrations(const script::ScheduleRun& run, std::string_view text, const char* class_name) -> std::string {
+  std::string out;
+  const auto& all = run.result->intrinsics();
+  for (const schedule::TensorIntrin& one : all ? *all : std::vector<schedule::TensorIntrin>()) {
+    const bool is_of_file = run.intrinsics && std::any_of(run.intrinsics->begin(), run.intrinsics->end(), [&](const schedule::TensorIntrin& known) { return known.name == one.name; });
+    if (is_of_file) { continue; }
+    std::string base = one.name.str();
+    std::replace_if(base.begin(), base.end(), [](char c) { return !is_name_part(c); }, '_');
+    const std::string description = workspace::free_name(text, base + "_description"), implementation = workspace::free_name(text, base + "_implementation");
+    out += program_text(module_of(one.description), description) + "\n\n" + program_text(module_of(one.implementation), implementation);
+    out += fmt::format("\n\n{}.register(\"{}\", {}, {})\n\n\n", class_name, one.name.view(), description, implementation);
+  }
+  return out;
 }
 
 }  // namespace
@@ -47,7 +64,7 @@ auto as_block_schedule(const workspace::Snapshot& snapshot, uint32_t at) -> Text
     return out;
   }
   const bool is_python = snapshot.name().ends_with(".py");
-  std::string text = program_text(run.program, form.program) + "\n\n" + workspace::in_form_of(snapshot, *function).text;
+  std::string text = registrations(run, snapshot.text(), is_python ? "tvm.tir.TensorIntrin" : "TensorIntrin") + program_text(run.program, form.program) + "\n\n" + workspace::in_form_of(snapshot, *function).text;
   if (is_python && snapshot.text().find("import tir as T") == std::string::npos) { text = "from tvm.script import tir as T\n\n\n" + text; }
   for (const workspace::TextEdit& edit : workspace::appended(snapshot.text(), text, is_python)) { out.edits.push_back(edit); }
   return out;

@@ -198,6 +198,7 @@ int main(int argc, char** argv) {
   check_titles(root, "docs/promises.md");
   check_sample(root, "README.md", "examples/matmul.tir");
   check_sample(root, "docs/tensor_expressions.md", "examples/tensor_expressions.py");
+  check_sample(root, "docs/tensor_expressions.md", "examples/tensor_intrinsics.py");
   check_sample(root, "docs/templates.md", "examples/autotvm_matmul.py");
   check_sample(root, "docs/templates.md", "examples/ansor_matmul.py");
   std::printf("%zu pages, %d links, %d paths, %d wrong\n", pages.size(), links, paths, wrong);

@@ -346,6 +346,9 @@ auto free_buffer(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = [] {
     std::vector<Parameter> out = buffer_parameters();
     out.insert(out.begin() + 2, Parameter{"name", false});
+    for (Parameter& p : out) {
+      if (p.name == Name("align")) { p.name = Name("data_alignment"); }
+    }
     return out;
   }();
   BoundArguments b;

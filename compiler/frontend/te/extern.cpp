@@ -1,10 +1,12 @@
 // `te.extern`, whose body is a statement of a script, and `te.scan`, a recurrence over time.
 #include <algorithm>
 
+#include "frontend/te/mistakes.h"
 #include "frontend/te/scan_parts.h"
 #include "frontend/te/tensors.h"
 #include "ir/ops.h"
 #include "support/codes.h"
+#include "support/guards.h"
 
 namespace loopsmith::frontend::te {
 
@@ -44,7 +46,29 @@ auto offset_buffer(Name name, DataType t, Array<Expr> shape, Origin where) -> Bu
   return make_buffer(std::move(fields));
 }
 
+auto mistakes() -> Diagnostics& {
+  static thread_local Diagnostics found;
+  return found;
+}
+
+// The statement that a function returns. Null: then `unknown` is the value of the call.
+auto statement_of(Evaluator& e, const Argument& function, std::vector<Value> given, Name name, Value& unknown) -> Stmt {
+  const bool is_lenient = e.is_lenient;
+  Temporarily strict(e.is_lenient, false);
+  WithoutReports found(e.diagnostics);
+  Value result = e.call(function.value, std::move(given), function.where);
+  Stmt out = result.is_unknown() ? Stmt() : to_statement(e, {result, place_of(function), {}}, "te.extern", name);
+  unknown = result.is_opaque() || is_lenient ? Value::opaque() : Value::error();
+  if (is_lenient) {
+    for (Diagnostic& one : found.take()) { mistakes().push_back(std::move(one)); }
+  }
+  found.keep();
+  return out;
+}
+
 }  // namespace
+
+auto take_mistakes() -> Diagnostics { return std::exchange(mistakes(), {}); }
 
 auto extern_op(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"shape"}, {"inputs"}, {"fcompute"}, {"name", false}, {"dtype", false},
@@ -96,15 +120,9 @@ auto extern_op(Evaluator& e, const Arguments& a) -> Value {
     for (const Buffer& x : of) { out.push_back(make_object<BufferObject>(x)); }
     return Value::list(std::move(out));
   };
-  Value result = e.call(b.values[2].value, {values(ins), values(outs)}, b.values[2].where);
-  if (result.is_unknown()) { return result; }
-  Stmt statement;
-  if (const auto* s = result.as<StmtObject>()) { statement = s->stmt; }
-  else if (Expr x = to_expr(e, {result, b.values[2].where, {}})) {
-    if (!are_within_limits(e, {x}, b.values[2].where)) { return Value::error(); }
-    statement = make<Evaluate>(x, x.origin());
-  }
-  if (!statement) { return Value::error(); }
+  Value unknown;
+  Stmt statement = statement_of(e, b.values[2], {values(ins), values(outs)}, name, unknown);
+  if (!statement) { return unknown; }
   for (size_t i = 0; i < shapes.size(); ++i) {
     outputs.push_back(make_buffer(Name(shapes.size() == 1 ? name.str() : name.str() + "_v" + std::to_string(i)), types[i], shapes[i], "global", a.call));
   }
@@ -119,15 +137,6 @@ auto extern_op(Evaluator& e, const Arguments& a) -> Value {
   fields.tag = tag_of(e, b, 7);
   if (!set_depth(e, fields)) { return Value::error(); }
   return tensors_of(op);
-}
-
-auto decl_tensor_intrin(Evaluator& e, const Arguments& a) -> Value {
-  static const std::vector<Parameter> parameters = {{"op"}, {"fcompute"}, {"name", false}, {"binds", false}, {"scalar_params", false}, {"default_buffer_params", false}};
-  BoundArguments b;
-  if (!bind_arguments(e, "te.decl_tensor_intrin", a, parameters, b)) { return not_bound(b); }
-  const auto* op = b.values[0].value.as<Operation>();
-  if (!op) { return wrong_type(e, b.values[0], "an operation, such as `c.op`"); }
-  return make_object<DeclaredIntrinsic>(Name(text_of(b, 2, op->name.str().c_str())));
 }
 
 auto scan(Evaluator& e, const Arguments& a) -> Value {

@@ -59,6 +59,15 @@ auto ThreadAxisObject::get_attribute(Evaluator&, Name attribute, Origin) const -
   return attribute == name ? std::optional(Value(make_object<ExprObject>(Expr(var)))) : std::nullopt;
 }
 
+auto ThreadAxisObject::binary(Evaluator& e, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const -> std::optional<Value> {
+  const Value own = make_object<ExprObject>(Expr(var));
+  return own.object()->binary(e, op, {own, self.where, {}}, other, reflected, where);
+}
+auto ThreadAxisObject::compare(Evaluator& e, syntax::CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const -> std::optional<Value> {
+  const Value own = make_object<ExprObject>(Expr(var));
+  return own.object()->compare(e, op, {own, self.where, {}}, other, reflected, where);
+}
+
 auto operations() -> const std::unordered_map<const BufferNode*, const Operation*>& { return table_of_operations(); }
 
 Operation::Operation(Kind k, Name n, std::vector<Buffer> o, Origin at) : Object(&type_tag), kind(k), name(n), outputs(std::move(o)), where(at) {
@@ -83,8 +92,6 @@ auto tag_scope(Evaluator& e, const Arguments& a) -> Value {
   if (!bind_arguments(e, "te.tag_scope", a, {{"tag"}}, b)) { return b.unknown; }
   return make_object<TagScope>(text_of(b, 0, ""));
 }
-
-const eval::TypeTag DeclaredIntrinsic::type_tag{"a tensor intrinsic"};
 
 auto Operation::get_attribute(Evaluator& e, Name attribute, Origin where) const -> std::optional<Value> {
   static const Name name_name("name"), axis_name("axis"), reduce_name("reduce_axis"), output_name("output"), count("num_outputs"), body_name("body");

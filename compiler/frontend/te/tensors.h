@@ -86,6 +86,9 @@ class ThreadAxisObject final : public eval::Object {
   ThreadAxisObject(std::string t, Value e);
   auto get_attribute(Evaluator&, Name attribute, Origin) const -> std::optional<Value> override;
   void attribute_names(std::vector<Name>& out) const override { out.emplace_back("var"); }
+  /// In expressions it is its variable.
+  auto binary(Evaluator& e, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const -> std::optional<Value> override;
+  auto compare(Evaluator& e, syntax::CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const -> std::optional<Value> override;
   auto repr() const -> std::string override { return "<te thread axis " + tag_of_thread + ">"; }
 };
 
@@ -106,19 +109,29 @@ class TagScope final : public eval::Object {
 /// The tag of an operation: that of the call, or of the scope around it.
 [[nodiscard]] auto tag_of(const Evaluator& e, const BoundArguments& b, size_t i) -> std::string;
 
-/// `te.decl_tensor_intrin(...)`: an instruction that the script describes by an operation, and makes by a function.
-class DeclaredIntrinsic final : public eval::Object {
- public:
-  static const eval::TypeTag type_tag;
-  const Name name;
-  explicit DeclaredIntrinsic(Name n) : Object(&type_tag), name(n) {}
-  auto repr() const -> std::string override { return "<tensor intrinsic " + name.str() + ">"; }
-};
 /// The program of a schedule, `te.create_schedule(OPS)`.
 struct ScheduledProgram {
   IRModule module;
   std::vector<MadeOperation> operations;   // producers first
   std::vector<Buffer> parameters;          // the tensors of the parameters, in their order
+};
+/// `te.decl_tensor_intrin(...)`: an instruction that the script describes by an operation, and makes by a function.
+class DeclaredIntrinsic final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  struct Parts {
+    ScheduledProgram description;   // of the operation alone
+    std::vector<Buffer> buffers;    // the parameters of the statements, in the order of the description's
+    /// The tile as a whole; the start of a reduction, and a step of it. Null: `fcompute` does not give it.
+    Stmt body, reset, update;
+    bool has_name = false;          // from the script
+    /// Not empty: these errors prevent its use.
+    Diagnostics why_not;
+  };
+  const Name name;
+  const Parts parts;
+  DeclaredIntrinsic(Name n, Parts p) : Object(&type_tag), name(n), parts(std::move(p)) {}
+  auto repr() const -> std::string override { return "<tensor intrinsic " + name.str() + ">"; }
 };
 /// The program that computes tensors: its parameters are the placeholders, in the order in which they are found, then the outputs. None: reported.
 [[nodiscard]] auto scheduled_program(Evaluator& e, const std::vector<Ref<Operation>>& outputs, Origin where) -> std::optional<ScheduledProgram>;
@@ -137,6 +150,10 @@ void collect_inputs(const std::vector<Expr>& exprs, std::vector<Ref<Operation>>&
 [[nodiscard]] auto to_shape(Evaluator& e, const Argument& a, std::vector<Expr>& out) -> bool;
 /// The diagnostic that `function` needs another number of `what`.
 [[nodiscard]] auto wrong_count(std::string_view function, size_t expected, std::string_view what, size_t found, Origin where) -> Diagnostic;
+/// The statement that a function of a script returns for `name`, for a call of `function`. Null: it is none, which was reported.
+[[nodiscard]] auto to_statement(Evaluator& e, const Argument& returned, std::string_view function, Name name) -> Stmt;
+/// The place of a function: the name in its definition, or the argument that passes it.
+[[nodiscard]] auto place_of(const Argument& function) -> Origin;
 /// A string argument, or `otherwise` if it is not given.
 [[nodiscard]] auto text_of(const BoundArguments& b, size_t i, const char* otherwise) -> std::string;
 
@@ -150,7 +167,7 @@ auto comm_reducer(Evaluator& e, const Arguments& a) -> Value;     // reducers.cp
 auto extern_op(Evaluator& e, const Arguments& a) -> Value;        // extern.cpp
 auto scan(Evaluator& e, const Arguments& a) -> Value;
 auto tag_scope(Evaluator& e, const Arguments& a) -> Value;
-auto decl_tensor_intrin(Evaluator& e, const Arguments& a) -> Value;
+auto decl_tensor_intrin(Evaluator& e, const Arguments& a) -> Value;   // intrinsic.cpp
 auto create_prim_func(Evaluator& e, const Arguments& a) -> Value; // program.cpp
 /// The namespace `te.hybrid` (hybrid.cpp).
 [[nodiscard]] auto namespace_hybrid() -> Value;

@@ -73,6 +73,12 @@ void mark_axis(Stages& stages, size_t axis, std::string primitive, std::vector<s
       {.kind = AxisStep::Kind::Mark, .inputs = {axis}, .outputs = {}, .factor = {}, .primitive = std::move(primitive), .values = std::move(values), .call = call});
 }
 
+void tensorize_axis(Stages& stages, size_t axis, const expressions::DeclaredIntrinsic& intrinsic, Origin call) {
+  std::vector<TensorizeStep>& steps = stages.stages[stages.axes[axis].stage].tensorized;
+  std::erase_if(steps, [&](const TensorizeStep& one) { return one.axis == axis; });
+  steps.push_back({axis, Ref<expressions::DeclaredIntrinsic>(&intrinsic), call});
+}
+
 void place_at(Stages& stages, size_t stage, size_t axis, Origin call) {
   Stage& own = stages.stages[stage];
   own.place = Stage::Place::At;

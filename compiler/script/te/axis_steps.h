@@ -20,6 +20,8 @@ void reorder_axes(Stages& stages, size_t in, const std::vector<size_t>& axes, Or
 auto fuse_axes(Stages& stages, const std::vector<size_t>& axes, Origin call) -> size_t;
 /// Applies a primitive to the loop of an axis; `values` are its arguments behind the loop.
 void mark_axis(Stages& stages, size_t axis, std::string primitive, std::vector<schedule::Value> values, Origin call);
+/// Computes the loops from an axis inwards by a declared intrinsic, once the stage has its final loops.
+void tensorize_axis(Stages& stages, size_t axis, const expressions::DeclaredIntrinsic& intrinsic, Origin call);
 /// Computes a stage at an axis of a stage that reads it.
 void place_at(Stages& stages, size_t stage, size_t axis, Origin call);
 

@@ -54,6 +54,7 @@ auto change(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin c
   if (!evaluator.may_go_on(call)) { return false; }
   auto stages = std::make_shared<Stages>(*schedule.stages);
   make(*stages);
+  stages->latest = call;
   if (stages->is_at_once) {
     schedule.stages = std::move(stages);
     return true;

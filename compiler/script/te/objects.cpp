@@ -230,12 +230,25 @@ auto bind(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Va
   return mark(call, call.bound.values[0], "bind", {tag});
 }
 
+// C source of a pragma whose functions can be read; null: another pragma, or text for a compiler.
+auto source_of(const std::string& pragma, const std::string* text) -> std::shared_ptr<const frontend::CSource> {
+  if (!text || (pragma != "import_c" && pragma != "import_llvm") || text->find("__device__") != std::string::npos) { return nullptr; }
+  auto source = std::make_shared<const frontend::CSource>(*text);
+  return source->functions().empty() || source->problem() ? nullptr : source;
+}
+
 auto pragma(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
   Call call(e, self, "pragma", a);
   size_t reported = e.diagnostics.size();
   if (!call.bind(a, {{"var"}, {"pragma_type"}, {"pragma_value", false}})) { return call.bound.unknown; }
   const std::string* type = call.bound.values[1].value.string();
   if (!type) { return call.refuse(because(Why::ArgumentNoString).arg("argument", "pragma_type"), "give its name, such as `\"auto_unroll_max_step\"`"); }
+  if (auto source = source_of(*type, call.bound.values[2].value.string())) {
+    if (!call.has_loops()) { return eval::Value::error(); }
+    auto axis = to_axis(e, call.schedule(), "pragma", call.self.stage, call.bound.values[0]);
+    if (!axis) { return call.failed(reported); }
+    return call.change([&](Stages& s) { s.sources.push_back({source, *type, *axis, located(call.schedule(), call.where)}); }) ? eval::Value() : eval::Value::error();
+  }
   schedule::Value value = 1;
   if (call.is_given(2)) {
     auto given = to_schedule(e, call.bound.values[2]);
@@ -249,10 +262,21 @@ auto tensorize(Evaluator& e, const eval::Value& self, const Arguments& a) -> eva
   Call call(e, self, "tensorize", a);
   if (!call.bind(a, {{"var"}, {"tensor_intrin"}})) { return call.bound.unknown; }
   const std::string* name = call.bound.values[1].value.string();
-  if (!name) {
-    return call.refuse(because(Why::IntrinsicWithoutProgram), "register the intrinsic with `tir.TensorIntrin.register`, and give its name here");
+  if (name) { return mark(call, call.bound.values[0], "tensorize", {*name}); }
+  const size_t reported = e.diagnostics.size();
+  const auto* declared = call.bound.values[1].value.as<expressions::DeclaredIntrinsic>();
+  if (!declared) {
+    call.schedule().record.is_stage_refused = true;
+    return e.report(error(Code::ArgumentKind, call.bound.values[1].where).arg("wanted", "a tensor intrinsic").arg("what", eval::describe(call.bound.values[1].value))
+                        .remedy("give the result of `te.decl_tensor_intrin`, or the name of a registered intrinsic"));
   }
-  return mark(call, call.bound.values[0], "tensorize", {*name});
+  for (const Diagnostic& one : declared->parts.why_not) { e.report(one); }
+  if (!declared->parts.why_not.empty()) { return call.failed(reported); }
+  if (!call.has_loops()) { return eval::Value::error(); }
+  auto axis = to_axis(e, call.schedule(), "tensorize", call.self.stage, call.bound.values[0]);
+  if (!axis) { return call.failed(reported); }
+  bool is_done = call.change([&](Stages& s) { tensorize_axis(s, *axis, *declared, located(call.schedule(), call.where)); });
+  return is_done ? eval::Value() : eval::Value::error();
 }
 
 // ---- places --------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/c_source.h"
 #include "frontend/te/tensors.h"
 #include "schedule/schedule.h"
 
@@ -43,6 +44,21 @@ struct BlockStep {
   Origin call;
 };
 
+/// `tensorize` with an intrinsic of `te.decl_tensor_intrin`.
+struct TensorizeStep {
+  size_t axis = 0;
+  Ref<expressions::DeclaredIntrinsic> intrinsic;
+  Origin call;
+};
+
+/// `pragma` with C source whose functions can be read: statements of intrinsics call them.
+struct SourceStep {
+  std::shared_ptr<const frontend::CSource> source;
+  std::string pragma;                    // "import_c"
+  size_t axis = 0;
+  Origin call;
+};
+
 struct Stage {
   enum class Place : uint8_t { Root, Inline, At };
   Name name;
@@ -57,6 +73,7 @@ struct Stage {
   std::vector<size_t> nest;              // the axes of the loops that the block has before any step
   std::vector<AxisStep> steps;
   std::vector<BlockStep> block_steps;
+  std::vector<TensorizeStep> tensorized; // the last one of an axis counts
   Place place = Place::Root;
   size_t at_axis = 0;                    // of `compute_at`
   Origin placed;                         // the call of `compute_at` or `compute_inline`
@@ -88,7 +105,12 @@ struct Stages {
   std::vector<Axis> axes;
   std::vector<Stage> stages;
   std::vector<Rewiring> rewirings;
+  std::vector<SourceStep> sources;
   std::vector<std::shared_ptr<const Translated>> done;
+  /// The call that changed the stages last.
+  Origin latest;
+  /// A declared intrinsic does not fit the loops of its stage since a later step: a further one may change them again.
+  bool has_waiting_tile = false;
   /// Steps are not translated before `finish` (create.h).
   bool is_at_once = false;
 

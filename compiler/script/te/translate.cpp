@@ -7,7 +7,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ir/equal.h"
 #include "ir/ops.h"
+#include "script/te/intrinsics.h"
+#include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script::te {
 namespace {
@@ -22,7 +26,8 @@ struct Work {
   Schedule schedule;
   std::vector<std::optional<BlockRV>> blocks;
   std::vector<std::optional<LoopRV>> loops;
-  Diagnostics why;      // of the last refused primitive
+  std::optional<BlockRV> start;   // that the primitive made for a reduction
+  Diagnostics why;                // of the last refused primitive
   Origin call;
 
   auto apply(std::string_view primitive, Values values, std::vector<std::pair<std::string, schedule::Value>> keyword = {}) -> std::optional<schedule::Value> {
@@ -66,11 +71,43 @@ auto waits(const Stages& stages, size_t i) -> bool {
   });
 }
 
+// The distance in memory between neighbours along each dimension; null where it is not a constant.
+auto constant_strides(const Buffer& buffer) -> std::vector<std::optional<int64_t>> {
+  std::vector<std::optional<int64_t>> out(buffer->shape.size());
+  std::optional<int64_t> step = 1;
+  for (size_t d = buffer->shape.size(); d-- > 0;) {
+    out[d] = buffer->strides.size() == buffer->shape.size() ? as_int(buffer->strides[d]) : step;
+    const auto extent = as_int(buffer->shape[d]);
+    step = step && extent ? std::optional(*step * *extent) : std::nullopt;
+  }
+  return out;
+}
+
+// The statements of an intrinsic use strides that the buffer of its declaration fixes: the error that a parameter of the program has others. Buffers of the program itself may still
+// be made smaller, so they are not compared.
+auto other_strides(const PrimFunc& func, const Block& block, Name intrinsic, const std::string& place) -> std::optional<Diagnostic> {
+  for (const MatchBufferRegion& view : block.match_buffers) {
+    const bool is_parameter = std::any_of(func->buffer_map.begin(), func->buffer_map.end(), [&](const auto& one) { return one.second == view.source.buffer; });
+    if (!is_parameter) { continue; }
+    const auto wanted = constant_strides(view.buffer), found = constant_strides(view.source.buffer);
+    for (size_t d = 0; d < wanted.size(); ++d) {
+      const auto& there = found[found.size() - wanted.size() + d];
+      if (!wanted[d] || !there || *wanted[d] == *there || is_one(view.buffer->shape[d])) { continue; }
+      const std::string name = view.source.buffer->name.str(), own = view.buffer->name.str();
+      return error(Code::IntrinsicMismatch, Origin{}).arg("place", place).arg("intrinsic", intrinsic.view())
+          .arg("reason", because(Why::StandsWhere).arg("found", fmt::format("{} with the stride {}", name, *there)).arg("wanted", fmt::format("{} with the stride {}", own, *wanted[d])).text())
+          .remedy("declare the buffer with variables as strides: `strides=[te.var(\"s\"), 1]`, and use them in the statements");
+    }
+  }
+  return std::nullopt;
+}
+
 class Translation {
  public:
-  Translation(Stages& stages, bool is_whole) : stages_(stages), is_whole_(is_whole), work_{stages.base, {}, {}, {}, {}} {
+  Translation(Stages& stages, bool is_whole) : stages_(stages), is_whole_(is_whole), work_{stages.base, {}, {}, {}, {}, {}} {
     work_.blocks.resize(stages.stages.size());
     work_.loops.resize(stages.axes.size());
+    is_source_used_.assign(stages.sources.size(), false);
   }
 
   auto run(Refused& refused) -> std::optional<uint64_t> {
@@ -80,6 +117,7 @@ class Translation {
       return std::nullopt;
     }
     stages_.done = std::move(done_);
+    stages_.has_waiting_tile = has_waiting_tile_;
     return ran_;
   }
 
@@ -96,12 +134,13 @@ class Translation {
     if (is_as_before_) { take_over(); }
     is_as_before_ = false;
     work_.call = call;
+    work_.start = std::nullopt;
     ++ran_;
     if (!action(work_)) {
       refused_ = {call, text.substr(0, text.find('#')), std::move(work_.why)};
       return false;
     }
-    done_.push_back(std::make_shared<const Translated>(Translated{std::move(text), call, work_.schedule, work_.blocks, work_.loops}));
+    done_.push_back(std::make_shared<const Translated>(Translated{std::move(text), call, work_.schedule, work_.blocks, work_.loops, work_.start}));
     return true;
   }
   void take_over() {
@@ -253,7 +292,8 @@ class Translation {
     bool is_at = s.place == Stage::Place::At && (is_whole_ || !waits(stages_, i));
     bool is_partial = s.made_by && stages_.rewirings[*s.made_by].kind == Rewiring::Kind::RFactor;
     // A stage that is attached nowhere, and that no step mentions, keeps the loops it has.
-    if (s.steps.empty() && !is_at && !is_partial && s.reduce_axes.empty() && !is_attached_to(i)) { return true; }
+    const bool has_source = std::any_of(stages_.sources.begin(), stages_.sources.end(), [&](const SourceStep& one) { return stages_.axes[one.axis].stage == i; });
+    if (s.steps.empty() && s.tensorized.empty() && !has_source && !is_at && !is_partial && s.reduce_axes.empty() && !is_attached_to(i)) { return true; }
     if (is_at && (!place(stages_.axes[s.at_axis].stage) || !move(i))) { return false; }
     if (!is_at && !get_loops(i, s.nest)) { return false; }
     std::vector<size_t> written = s.axes;
@@ -356,23 +396,140 @@ class Translation {
         if (!is_done) { return false; }
       }
     }
-    for (size_t i : stages_.consumers_first()) { start_reduction(i); }
+    for (size_t i : stages_.consumers_first()) {
+      const Tile tile = tile_of(i);
+      const size_t before = done_.size();
+      if (finish_stage(i, tile)) { continue; }
+      const bool is_of_latest = !tile.step || (tile.step->call.begin == stages_.latest.begin && tile.step->call.decl == stages_.latest.decl);
+      if (is_whole_ || is_of_latest) { return false; }
+      has_waiting_tile_ = true;
+      done_.resize(before);
+      take_over();
+      (void)finish_stage(i, {.step = nullptr, .begin = 0, .reduction = tile.reduction});
+    }
+    return pass_sources_on();
+  }
+
+  // Source whose functions no intrinsic calls is for other calls: the compiler of the target reads it.
+  auto pass_sources_on() -> bool {
+    for (size_t k = 0; k < stages_.sources.size(); ++k) {
+      const SourceStep& one = stages_.sources[k];
+      if (is_source_used_[k] || !stages_.is_leaf(one.axis)) { continue; }
+      const bool is_done = step(fmt::format("annotate({}, \"pragma_{}\", ...){}", name(one.axis), one.pragma, mark({one.axis}, {k})), one.call, [&](Work& w) {
+        return w.loops[one.axis] && w.apply("annotate", {*w.loops[one.axis], "pragma_" + one.pragma, one.source->text()}).has_value();
+      });
+      if (!is_done) { return false; }
+    }
     return true;
   }
 
-  // Where a primitive refuses that, the reduction starts in its block, which computes the same.
-  void start_reduction(size_t i) {
+  // The loops of a stage that a declared intrinsic computes. Positions are among the stage's loops.
+  struct Tile {
+    const TensorizeStep* step = nullptr;   // null: there is none
+    size_t begin = 0;                      // of the tile's outermost loop
+    std::optional<size_t> reduction;       // of the first loop that reduces
+  };
+  [[nodiscard]] auto tile_of(size_t i) const -> Tile {
     const Stage& s = stage(i);
-    if (s.reduce_axes.empty() || s.place == Stage::Place::Inline || (s.blocks.empty() && !s.made_by)) { return; }
-    auto first = std::find_if(s.leaves.begin(), s.leaves.end(), [&](size_t axis) { return stages_.axes[axis].is_reduction; });
-    auto is_bound = [&](const AxisStep& one) { return one.primitive == "bind" && stages_.axes[one.inputs[0]].is_reduction; };
-    if (first == s.leaves.end() || std::any_of(s.steps.begin(), s.steps.end(), is_bound)) { return; }
-    size_t axis = *first;
-    (void)step(fmt::format("decompose_reduction({}, {}){}", s.name.view(), name(axis), mark({i}, {axis})), s.steps.empty() ? Origin{} : s.steps.back().call, [&](Work& w) {
-      if (w.blocks[i] && w.loops[axis]) { (void)w.apply("decompose_reduction", {*w.blocks[i], *w.loops[axis]}); }
-      return true;
+    Tile out;
+    for (size_t k = 0; k < s.leaves.size(); ++k) {
+      if (!out.reduction && stages_.axes[s.leaves[k]].is_reduction) { out.reduction = k; }
+      auto found = std::find_if(s.tensorized.begin(), s.tensorized.end(), [&](const TensorizeStep& one) { return one.axis == s.leaves[k]; });
+      if (!out.step && found != s.tensorized.end()) {
+        out.step = &*found;
+        out.begin = k;
+      }
+    }
+    return out;
+  }
+
+  auto finish_stage(size_t i, const Tile& tile) -> bool {
+    if (tile.step && !compute_tile(i, tile)) { return false; }
+    std::optional<BlockRV> start;
+    start_reduction(i, tile, start);
+    return !start || reset_tile(i, tile, *start);
+  }
+
+  // A primitive `tensorize` on a block, with a part of a declared intrinsic.
+  auto tensorize(size_t i, const TensorizeStep& one, IntrinsicPart part, const std::function<std::optional<BlockRV>(Work&)>& block) -> bool {
+    auto made = to_tensor_intrin(*one.intrinsic, part);
+    if (!made.ok()) {
+      refused_ = {one.call, fmt::format("tensorize({}, ...)", name(one.axis)), std::move(made).diagnostics()};
+      return false;
+    }
+    schedule::TensorIntrin intrinsic = *std::move(made);
+    // A later source replaces the functions of an earlier one.
+    const PrimFunc calling = intrinsic.implementation;
+    for (size_t k = stages_.sources.size(); k-- > 0;) {
+      const frontend::CSource& source = *stages_.sources[k].source;
+      is_source_used_[k] = is_source_used_[k] || !with_functions_of(source, calling).same_as(calling);
+      intrinsic.implementation = with_functions_of(source, intrinsic.implementation);
+    }
+    const uint64_t hash = structural_hash(intrinsic.implementation) ^ structural_hash(intrinsic.description);
+    return step(fmt::format("tensorize({}, \"{}\"){}{}", name(one.axis), intrinsic.name.view(), mark({i}, {one.axis, static_cast<size_t>(part)}), hash), one.call, [&](Work& w) {
+      const Name registered = register_intrinsic(w.schedule, std::move(intrinsic));
+      const auto at = block(w);
+      if (!at) { return false; }
+      if (!w.apply("tensorize", {*at, registered.str()})) {
+        for (Diagnostic& one : w.why) { (void)std::move(one).remedy("change the description of the intrinsic, `te.compute`, or the loops of the stage, so that both are equal"); }
+        return false;
+      }
+      const auto place = w.schedule.get(*at);
+      auto wrong = place.ok() ? other_strides(w.schedule.module()->functions.front().second, *(*place)->block(), registered, name(one.axis)) : std::nullopt;
+      if (wrong) { w.why = {*std::move(wrong)}; }
+      return !wrong;
     });
   }
+
+  // As in TVM, a tile that contains the whole reduction is computed by the body, and any other tile by the update.
+  auto compute_tile(size_t i, const Tile& tile) -> bool {
+    const TensorizeStep& one = *tile.step;
+    const expressions::DeclaredIntrinsic& declared = *one.intrinsic;
+    const bool is_whole = !tile.reduction || *tile.reduction >= tile.begin;
+    const IntrinsicPart part = is_whole && declared.parts.body ? IntrinsicPart::Body : IntrinsicPart::Update;
+    if (!statements_of(declared, part)) {
+      Diagnostic why = error(Code::StageRefused, one.call).arg("step", "tensorize").arg("stage", stage(i).name.view()).arg("reason", because(Why::NoUpdateOfTile).text())
+                           .remedy("return `(body, reset, update)`, or move all loops that reduce inside of the axis");
+      refused_ = {one.call, fmt::format("tensorize({}, ...)", name(one.axis)), {std::move(why)}};
+      return false;
+    }
+    bool is_block = step(fmt::format("blockize({}){}", name(one.axis), mark({i}, {one.axis})), one.call, [&](Work& w) {
+      if (!w.loops[one.axis]) { return false; }
+      auto made = w.apply("blockize", {*w.loops[one.axis]});
+      if (made) { w.blocks[i] = *made->as<BlockRV>(); }
+      return made.has_value();
+    });
+    return is_block && tensorize(i, one, part, [i](Work& w) { return w.blocks[i]; });
+  }
+
+  // The start of the reduction, in a block of its own.
+  auto reset_tile(size_t i, const Tile& tile, BlockRV start) -> bool {
+    if (!tile.step || !tile.step->intrinsic->parts.reset) { return true; }
+    return tensorize(i, *tile.step, IntrinsicPart::Reset, [start](Work&) { return std::optional(start); });
+  }
+
+  // Where a primitive refuses that, the reduction starts in its block, which computes the same. `start`: the block of the start, where it is one of its own.
+  void start_reduction(size_t i, const Tile& tile, std::optional<BlockRV>& start) {
+    const Stage& s = stage(i);
+    if (s.reduce_axes.empty() || s.place == Stage::Place::Inline || (s.blocks.empty() && !s.made_by)) { return; }
+    auto is_bound = [&](const AxisStep& one) { return one.primitive == "bind" && stages_.axes[one.inputs[0]].is_reduction; };
+    if (!tile.reduction || std::any_of(s.steps.begin(), s.steps.end(), is_bound)) { return; }
+    size_t at = *tile.reduction;
+    if (tile.step && at >= tile.begin) {
+      // The loop is inside of the tile: only a reset needs a block of its own, in front of the innermost loop around the tile.
+      if (!tile.step->intrinsic->parts.reset || tile.begin == 0) { return; }
+      at = tile.begin - 1;
+    }
+    const size_t axis = s.leaves[at];
+    (void)step(fmt::format("decompose_reduction({}, {}){}", s.name.view(), name(axis), mark({i}, {axis})), s.steps.empty() ? Origin{} : s.steps.back().call, [&](Work& w) {
+      if (!w.blocks[i] || !w.loops[axis]) { return true; }
+      auto made = w.apply("decompose_reduction", {*w.blocks[i], *w.loops[axis]});
+      if (made) { w.start = *made->as<BlockRV>(); }
+      return true;
+    });
+    start = start_of_last();
+  }
+  [[nodiscard]] auto start_of_last() const -> std::optional<BlockRV> { return done_.empty() ? std::nullopt : done_.back()->start; }
 
   Stages& stages_;
   bool is_whole_;
@@ -380,6 +537,8 @@ class Translation {
   std::vector<std::shared_ptr<const Translated>> done_;
   std::vector<bool> placed_;
   bool is_as_before_ = true;
+  bool has_waiting_tile_ = false;
+  std::vector<bool> is_source_used_;     // by the statements of an intrinsic
   uint64_t ran_ = 0;
   Refused refused_;
 };
@@ -389,6 +548,7 @@ class Translation {
 auto translate(Stages& stages, Refused& refused, bool is_whole) -> std::optional<uint64_t> { return Translation(stages, is_whole).run(refused); }
 
 auto has_waiting(const Stages& stages) -> bool {
+  if (stages.has_waiting_tile) { return true; }
   for (size_t i = 0; i < stages.stages.size(); ++i) {
     if (waits(stages, i)) { return true; }
   }

@@ -27,6 +27,7 @@ struct Translated {
   schedule::Schedule after;
   std::vector<std::optional<schedule::BlockRV>> blocks;   // by stage
   std::vector<std::optional<schedule::LoopRV>> loops;     // by axis
+  std::optional<schedule::BlockRV> start = std::nullopt;  // the block that the primitive made for the start of a reduction
 };
 
 /// Brings `done` up to date. Returns the number of primitives that ran; none: one was refused, and `done` is as before.

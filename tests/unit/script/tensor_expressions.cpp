@@ -52,6 +52,7 @@ void require_right(Session& session, const std::string& name) {
   INFO(same->difference);
   REQUIRE(same->equal);
   schedule::Schedule again(run.program, 1);
+  again.use_intrinsics(run.result->intrinsics());
   REQUIRE(again.replay(run.result->trace()).ok());
   REQUIRE(structural_equal(again.module(), run.result->module()));
 }
@@ -287,4 +288,38 @@ s = te.create_schedule(R.op)
 )" + statements + "\n");
     REQUIRE(session.error("s") == message);
   }
+}
+
+TEST_CASE("declared intrinsics with equal statements are one, and others of the same name get a number") {
+  const std::string text = head + R"(
+A = te.placeholder((8, 16), name="A")
+B = te.compute((8, 16), lambda i, j: A[i, j] * 2.0, name="B")
+C = te.compute((8, 16), lambda i, j: B[i, j] * 2.0, name="C")
+D = te.compute((8, 16), lambda i, j: C[i, j] + 1.0, name="D")
+
+def row(value):
+    a = te.placeholder((16,), name="a")
+    b = te.compute((16,), lambda i: value(a[i]), name="b")
+
+    def fcompute(ins, outs):
+        ib = tvm.tir.ir_builder.create()
+        source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, 16, kind="vectorize") as i:
+            result[i] = value(source[i])
+        return ib.get()
+
+    return te.decl_tensor_intrin(b.op, fcompute, name="row")
+
+s = te.create_schedule(D.op)
+for t in [B, C]:
+    s[t].tensorize(t.op.axis[1], row(lambda x: x * 2.0))
+s[D].tensorize(D.op.axis[1], row(lambda x: x + 1.0))
+)";
+  Session session(text);
+  require_right(session, "s");
+  const auto& all = session.result("s").result->intrinsics();
+  REQUIRE(all);
+  REQUIRE(all->size() == 2);
+  CHECK((*all)[0].name == Name("row"));
+  CHECK((*all)[1].name == Name("row_2"));
 }

@@ -1,0 +1,11 @@
+// Errors in functions of Python files that make statements of programs. Errors in other Python are dropped, as Loopsmith does not know all of it.
+#pragma once
+
+#include "support/diagnostic.h"
+
+namespace loopsmith::frontend::te {
+
+/// The errors on this thread that were found since the last call.
+[[nodiscard]] auto take_mistakes() -> Diagnostics;
+
+}  // namespace loopsmith::frontend::te
