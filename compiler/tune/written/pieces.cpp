@@ -2,10 +2,12 @@
 #include "tune/written/pieces.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "ir/vocabulary.h"
 #include "script/tuner/call.h"
+#include "script/tuner/numbers.h"
 #include "script/tuner/spaces.h"
 #include "support/codes.h"
 #include "support/guards.h"
@@ -24,14 +26,16 @@ using script::PieceKind;
 
 constexpr const char* default_word = "default";
 
-/// Passes errors on, each once.
+/// Passes errors on, each once. Errors that differ only in numbers, such as that of the candidates of a batch, are one.
 class Reports {
  public:
   explicit Reports(std::function<void(const Diagnostics&)> sink) : sink_(std::move(sink)) {}
   void add(const Diagnostics& diagnostics) {
     Diagnostics fresh;
     for (const Diagnostic& d : diagnostics) {
-      const std::string key = d.message() + "@" + std::to_string(d.where.decl) + ":" + std::to_string(d.where.begin);
+      std::string message = d.message();
+      std::erase_if(message, [](unsigned char c) { return std::isdigit(c) != 0; });
+      const std::string key = message + "@" + std::to_string(d.where.decl) + ":" + std::to_string(d.where.begin);
       if (reported_.insert(key).second) { fresh.push_back(d); }
     }
     if (sink_ && !fresh.empty()) { sink_(fresh); }
@@ -58,7 +62,9 @@ class WrittenRule final : public rules::Rule {
 /// Reads one text, with the names of a file.
 class Lists {
  public:
-  Lists(frontend::File& file, const target::Target& target, ReportsPtr reports) : file_(file), evaluator_(file.evaluator()), target_(target), reports_(std::move(reports)) {}
+  Lists(frontend::File& file, const target::Target& target, ReportsPtr reports) : file_(file), evaluator_(file.evaluator()), target_(target), reports_(std::move(reports)), not_called_(evaluator_.not_called, [this](const Value&, const syntax::CallExpr& written, const eval::Arguments& given) {
+          return script::call_of_numpy(evaluator_, *written.callee, given, random_state_);
+        }) {}
 
   auto read(const PieceTexts& texts) -> Result<SpacePieces> {
     Temporarily globals(evaluator_.globals, static_cast<eval::Environment*>(&file_));
@@ -198,6 +204,7 @@ class Lists {
   auto piece(const Value& item, PieceKind kind) -> Ref<Piece> {
     if (item.is_error()) { return {}; }
     const std::string wanted(script::kind_text(kind));
+    Temporarily opaque(evaluator_.opaque_at, Origin());
     Ref<Piece> out = script::piece_of(evaluator_, item);
     if (out && out->kind == kind) {
       if (Status done = script::initialize(*out, file_, context()); !done.ok()) {
@@ -207,6 +214,10 @@ class Lists {
     }
     if (out) {
       (void)evaluator_.report(error(Code::WrongType, out->where).arg("expected", "a " + wanted).arg("found", "the " + std::string(script::kind_text(out->kind)) + " `" + out->name.str() + "`"));
+    } else if (const auto* type = item.as<script::PieceClass>(); type && type->origin == script::PieceClass::Origins::Written) {
+      if (has_errors(evaluator_.diagnostics)) { return {}; }
+      (void)evaluator_.report(error(Code::TunerPiece, evaluator_.opaque_at.is_known() ? evaluator_.opaque_at : type->where).arg("kind", script::kind_text(type->kind)).arg("name", type->name.view())
+                                  .arg("reason", "has an `__init__` that raises, or uses Python that Loopsmith does not evaluate"));
     } else if (!item.as<script::PieceClass>() || !has_errors(evaluator_.diagnostics)) {
       const char* word = kind == PieceKind::ScheduleRule ? "rule" : kind == PieceKind::Postproc ? "postproc" : "mutator";
       // These have no short form.
@@ -389,6 +400,9 @@ class Lists {
   eval::Evaluator& evaluator_;
   const target::Target& target_;
   ReportsPtr reports_;
+  uint64_t random_state_ = 0;
+  // `__init__` may call functions of NumPy, as the other methods do.
+  Temporarily<decltype(eval::Evaluator::not_called)> not_called_;
 };
 
 }  // namespace
