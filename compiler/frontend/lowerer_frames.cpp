@@ -3,6 +3,7 @@
 
 #include "ir/ops.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::frontend {
 
@@ -342,7 +343,7 @@ void Lowerer::exit_frame() {
     }
     case FrameKind::If:
       if (loose.is_known()) {
-        evaluator_.report(error(Code::BadValue, loose).arg("reason", "a statement directly below `T.If` belongs to no branch")
+        evaluator_.report(error(Code::BadValue, loose).arg("action", "put this statement directly below `T.If`").arg("reason", because(Why::NoBranch).text())
                               .remedy("move it below `with T.Then():` or `with T.Else():`"));
       }
       if (!f.then_case) {

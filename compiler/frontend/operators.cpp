@@ -6,6 +6,7 @@
 #include "frontend/objects.h"
 #include "ir/ops.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::frontend {
 
@@ -72,7 +73,7 @@ auto make_binary(Evaluator& evaluator, BinaryOp op, Expr a, Origin a_at, Expr b,
       auto bits = as_int(*count);
       if (bits && t.is_integral() && (*bits < 0 || *bits >= t.bits)) {
         evaluator.report(*bits < 0 ? error(Code::NegativeShift, b_at).arg("count", *bits).remedy("shift the other way: `<<` and `>>` are each other's opposite")
-                                   : error(Code::BadValue, b_at).arg("reason", fmt::format("cannot shift `{}` by {}: it has {} bits", t.str(), *bits, t.bits))
+                                   : error(Code::BadValue, b_at).arg("action", fmt::format("shift `{}` by {}", t.str(), *bits)).arg("reason", because(Why::ShiftBeyondBits).arg("bits", t.bits).text())
                                          .remedy("shift by less, or widen the value first: `T.Cast(\"int64\", ...)`"));
         return {};
       }

@@ -171,7 +171,7 @@ class Lists {
     }
     std::vector<Value> out;
     if (!list) {
-      (void)evaluator_.report(error(Code::BadValue).arg("action", "read `" + option + "`").arg("reason", because(Why::NotAList).arg("option", option).arg("text", text).text()));
+      (void)evaluator_.report(error(Code::BadValue).arg("action", "read `" + option + "`").arg("reason", because(Why::NotAList).arg("text", text).text()));
       return out;
     }
     const eval::ScopeRef scope = names_used(*list);
