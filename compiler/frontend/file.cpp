@@ -400,9 +400,29 @@ void File::evaluate(size_t index) {
   if ((entry.is_heavy || out.is_program) && out.is_opaque) { out.diagnostics.push_back(not_checked(out.item->name, out.thread_word, name_place(*out.item), out.opaque_at)); }
 }
 
+namespace {
+
+/// `with te.tag_scope(tag="elemwise"):` around assignments, whose operations get the tag.
+auto gives_tags(const WithStmt& with) -> bool {
+  static const Name tag_scope("tag_scope");
+  const bool is_tagging = with.items.size() == 1 && std::all_of(with.items.begin(), with.items.end(), [](const WithItem& item) {
+    const auto* call = item.context->as<CallExpr>();
+    const auto* attribute = call != nullptr ? call->callee->as<AttributeExpr>() : nullptr;
+    const auto* name = call != nullptr ? call->callee->as<NameExpr>() : nullptr;
+    return (attribute != nullptr && attribute->attr.name == tag_scope) || (name != nullptr && name->name == tag_scope);
+  });
+  return is_tagging && std::all_of(with.body.begin(), with.body.end(), [](StmtPtr inner) { return inner->kind == Kind::Assign || inner->kind == Kind::AnnAssign || inner->kind == Kind::ExprStmt; });
+}
+
+}  // namespace
+
 void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::ScopeRef& scope) {
   Declaration& out = entry.result;
   auto bind = [&](Name name, Value value) { entry.values.emplace_back(name, std::move(value)); };
+  // The statement is not run: the names that it would bind are unknown.
+  auto bind_unknown = [&] {
+    for (Name name : entry.binds) { bind(name, Value::opaque()); }
+  };
   switch (stmt.kind) {
     case Kind::FunctionDef: {
       const auto& def = static_cast<const FunctionDef&>(stmt);
@@ -425,15 +445,15 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
       break;
     }
     case Kind::Assign: case Kind::AnnAssign: case Kind::AugAssign: break;
+    case Kind::With:
+      if (!gives_tags(static_cast<const WithStmt&>(stmt))) { return bind_unknown(); }
+      break;
     case Kind::Import: return evaluate_import(static_cast<const ImportStmt&>(stmt), entry);
     case Kind::ImportFrom: return evaluate_import_from(static_cast<const ImportFromStmt&>(stmt), entry);
     case Kind::BrokenStmt:
       for (Name name : entry.binds) { bind(name, Value::error()); }
       return;
-    default:
-      // The statement is not run: the names that it would bind are unknown.
-      for (Name name : entry.binds) { bind(name, Value::opaque()); }
-      return;
+    default: return bind_unknown();
   }
   if (!scope) { scope = evaluator_.new_scope({}); }
   Value ignored;

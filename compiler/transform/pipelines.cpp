@@ -29,6 +29,7 @@
 #include "transform/flatten_buffer.h"
 #include "transform/hoist_conditions.h"
 #include "transform/inject_double_buffer.h"
+#include "transform/inject_prefetch.h"
 #include "transform/inject_software_pipeline.h"
 #include "transform/inline_calls.h"
 #include "transform/instrument_loops.h"
@@ -81,6 +82,8 @@ constexpr std::array llvm_stages{
     Stage{"check_bounds", check_bounds, "adds a test before every access, on request"},
     // Before indices become one sum, which hides the ranges of dimensions.
     Stage{"simplify", simplify, "simplifies index arithmetic, and removes conditions that always hold"},
+    // Regions still have their dimensions, and no test of bounds stands before a prefetch.
+    Stage{"inject_prefetch", inject_prefetch, "adds calls that fetch the data of later iterations, on request"},
     Stage{"flatten_buffer", flatten_buffer, "gives every access a single index"},
     Stage{"inject_double_buffer", inject_double_buffer, "loads the data of an iteration one iteration earlier, on request"},
     Stage{"lower_cross_thread_reduction", lower_cross_thread_reduction, "lets threads exchange the values of a reduction through memory and barriers"},

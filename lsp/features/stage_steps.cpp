@@ -33,6 +33,7 @@ constexpr StageStep stage_steps[] = {
     {"unroll", "unroll(axis)", "the iterations of an axis written out"},
     {"bind", "bind(axis, thread_axis)", "an axis bound to threads: `te.thread_axis(\"threadIdx.x\")`"},
     {"pragma", "pragma(axis, pragma_type, pragma_value=None)", "an annotation of the axis for lowering, such as `\"auto_unroll_max_step\"`"},
+    {"prefetch", "prefetch(tensor, axis, offset)", "fetches what the iteration `offset` later reads of a tensor"},
     {"tensorize", "tensorize(axis, intrinsic)", "the axis and those inside it as a tensor intrinsic"},
     {"compute_at", "compute_at(stage, axis)", "computes the stage inside an axis of a stage that reads it"},
     {"compute_inline", "compute_inline()", "computes the stage where it is read"},
@@ -44,6 +45,7 @@ constexpr StageStep stage_steps[] = {
     {"cache_read", "cache_read(tensor, scope, readers) -> tensor", "a copy of a tensor in another memory, which these stages read"},
     {"cache_write", "cache_write(tensor, scope) -> tensor", "computes the tensor in another memory, and copies it from there"},
     {"rfactor", "rfactor(tensor, axis, factor_axis=0) -> tensor", "partial results for each iteration of an axis that reduces"},
+    {"create_group", "create_group(outputs, inputs, include_inputs=False) -> group", "stages that are moved together: `group.compute_at(s[C], axis)`"},
     {"normalize", "normalize()", "every axis begins at 0, which is so already"},
     {"op", "op", "the operation: its axes are `op.axis` and `op.reduce_axis`"},
 };

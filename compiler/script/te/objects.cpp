@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "script/te/axis_steps.h"
 #include "script/te/change.h"
+#include "script/te/groups.h"
 #include "support/codes.h"
 #include "support/reasons.h"
 
@@ -258,6 +259,30 @@ auto pragma(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::
   return mark(call, call.bound.values[0], "annotate", {"pragma_" + *type, std::move(value)});
 }
 
+// `s[C].prefetch(A, i, 2)`: while an iteration of `i` runs, what the one after the next reads of `A` is fetched.
+auto prefetch(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "prefetch", a);
+  size_t reported = e.diagnostics.size();
+  if (!call.bind(a, {{"tensor"}, {"var"}, {"offset"}})) { return call.bound.unknown; }
+  if (!call.has_loops()) { return eval::Value::error(); }
+  auto stage = to_stages(e, call.schedule(), call.bound.values[0]);
+  auto axis = stage && stage->size() == 1 ? to_axis(e, call.schedule(), "prefetch", call.self.stage, call.bound.values[1]) : std::nullopt;
+  if (!axis) { return call.failed(reported); }
+  if (!reads(call.stages(), call.self.stage, stage->front())) {
+    return call.refuse(because(Why::PrefetchNotRead).arg("tensor", call.stages().stages[stage->front()].name.view()), "name a tensor that the stage reads");
+  }
+  const auto offset = call.bound.values[2].value.to_int();
+  if (!offset && call.bound.values[2].value.is_unknown()) { return call.failed(reported); }
+  if (!offset || *offset < 1) { return call.refuse(because(Why::PrefetchOffset), "give the number of iterations, such as 1"); }
+  const auto* tensor = call.bound.values[0].value.as<expressions::TensorObject>();
+  const size_t output = tensor ? tensor->index : 0;
+  const bool is_done = call.change([&](Stages& s) {
+    mark_axis(s, *axis, "annotate", {*offset}, located(call.schedule(), call.where));
+    s.stages[call.self.stage].steps.back().prefetched = std::pair(stage->front(), output);
+  });
+  return is_done ? eval::Value() : eval::Value::error();
+}
+
 auto tensorize(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
   Call call(e, self, "tensorize", a);
   if (!call.bind(a, {{"var"}, {"tensor_intrin"}})) { return call.bound.unknown; }
@@ -362,7 +387,6 @@ auto set_scope(Evaluator& e, const eval::Value& self, const Arguments& a) -> eva
 
 struct Untranslated { const char* name; Why why; const char* remedy; };
 constexpr Untranslated untranslated[] = {
-    {"prefetch", Why::NoPrefetch, "remove it: processors prefetch consecutive elements themselves"},
     {"env_threads", Why::NoStageThreads, "`bind` the axes of the stage"},
     {"rolling_buffer", Why::RollUnknown, "use `sch.rolling_buffer` in a schedule of blocks"},
     {"transform_layout", Why::LayoutAxes, "use `sch.transform_layout` in a schedule of blocks"},
@@ -391,13 +415,13 @@ constexpr Method methods[] = {
     {"split", split}, {"tile", tile}, {"fuse", fuse}, {"reorder", reorder}, {"parallel", plain_mark<parallel>}, {"vectorize", plain_mark<vectorize>},
     {"unroll", plain_mark<unroll>}, {"bind", bind}, {"pragma", pragma}, {"tensorize", tensorize}, {"compute_at", compute_at}, {"compute_inline", compute_inline},
     {"compute_root", compute_root}, {"storage_align", storage_align}, {"double_buffer", double_buffer}, {"set_scope", set_scope},
-    {"prefetch", refused_method<0>}, {"env_threads", refused_method<1>}, {"set_store_predicate", set_store_predicate}, {"rolling_buffer", refused_method<2>},
-    {"transform_layout", refused_method<3>},
+    {"prefetch", prefetch}, {"env_threads", refused_method<0>}, {"set_store_predicate", set_store_predicate}, {"rolling_buffer", refused_method<1>},
+    {"transform_layout", refused_method<2>},
 };
 
 // `s.normalize()` gives every loop the begin 0, which loops here always have.
 auto normalize(Evaluator&, const eval::Value& self, const Arguments&) -> eval::Value { return self; }
-constexpr Method schedule_methods[] = {{"cache_read", cache_read}, {"cache_write", cache_write}, {"rfactor", rfactor}, {"normalize", normalize}};
+constexpr Method schedule_methods[] = {{"cache_read", cache_read}, {"cache_write", cache_write}, {"rfactor", rfactor}, {"create_group", create_group}, {"normalize", normalize}};
 
 }  // namespace
 

@@ -34,6 +34,7 @@ struct AxisStep {
   bool is_by_parts = false;
   std::string primitive;                 // Mark: `parallel`, `vectorize`, `unroll`, `bind`, `annotate`
   std::vector<schedule::Value> values;   // Mark: the arguments behind the loop
+  std::optional<std::pair<size_t, size_t>> prefetched = {};   // Mark of `prefetch`: the stage and the output that it fetches
   Origin call;
 };
 

@@ -188,13 +188,13 @@ class Translation {
     return true;
   }
 
-  // The buffer of a tensor in the program.
-  auto buffer_of(const Work& w, const Rewiring& r) const -> const BufferNode* {
-    const Stage& s = stage(r.stage);
-    if (const Block* block = w.block_of(r.stage)) { return r.output < block->writes.size() ? block->writes[r.output].buffer.get() : nullptr; }
+  // The buffer of an output of a stage in the program.
+  auto buffer_of(const Work& w, size_t of, size_t output) const -> const BufferNode* {
+    const Stage& s = stage(of);
+    if (const Block* block = w.block_of(of)) { return output < block->writes.size() ? block->writes[output].buffer.get() : nullptr; }
     const PrimFunc& func = w.schedule.module()->functions.front().second;
     for (size_t i = 0; i < stages_.parameters.size() && i < func->buffer_map.size(); ++i) {
-      if (stages_.parameters[i] == s.tensors[r.output]) { return func->buffer_map[i].second.get(); }
+      if (stages_.parameters[i] == s.tensors[output]) { return func->buffer_map[i].second.get(); }
     }
     return nullptr;
   }
@@ -202,7 +202,7 @@ class Translation {
   auto cache_read(const Rewiring& r) -> bool {
     std::vector<size_t> readers = r.readers;
     return step(fmt::format("cache_read({}, \"{}\"){}", stage(r.stage).name.view(), r.scope, mark({r.stage, r.made}, readers)), r.call, [&](Work& w) {
-      const BufferNode* buffer = buffer_of(w, r);
+      const BufferNode* buffer = buffer_of(w, r.stage, r.output);
       const Block* first = w.block_of(readers[0]);
       int64_t index = -1;
       for (size_t i = 0; first && i < first->reads.size(); ++i) {
@@ -351,6 +351,7 @@ class Translation {
         return step(fmt::format("reorder({}){}", names(one.inputs), mark(one.inputs)), one.call, [&](Work& w) { return w.apply("reorder", loops(w, one.inputs)).has_value(); });
       case AxisStep::Kind::Mark: break;
     }
+    if (one.prefetched) { return prefetch(one); }
     std::string values;
     for (const schedule::Value& value : one.values) {
       const auto* text = value.as<std::string>();
@@ -360,6 +361,15 @@ class Translation {
       Values all{*w.loops[one.inputs[0]]};
       all.insert(all.end(), one.values.begin(), one.values.end());
       return w.apply(one.primitive, std::move(all)).has_value();
+    });
+  }
+  // An annotation of the loop, with the name that the buffer has in the program (transform/inject_prefetch.h).
+  auto prefetch(const AxisStep& one) -> bool {
+    const auto [of, output] = *one.prefetched;
+    const int64_t ahead = *one.values[0].integer();
+    return step(fmt::format("prefetch({}, {}, {}){}", stage(of).name.view(), name(one.inputs[0]), ahead, mark(one.inputs, {of, output})), one.call, [&](Work& w) {
+      const BufferNode* buffer = buffer_of(w, of, output);
+      return buffer != nullptr && w.apply("annotate", {*w.loops[one.inputs[0]], "prefetch_" + buffer->name.str(), ahead}).has_value();
     });
   }
   static auto loops(const Work& w, const std::vector<size_t>& axes) -> Values {

@@ -272,7 +272,7 @@ TEST_CASE("refused steps of stages", "[te]") {
       {"a, b = s[R].split(R.op.axis[0], 4)\ns[R].parallel(R.op.axis[0])", "cannot apply `parallel` to stage `R`: an earlier step replaced axis `i` by others"},
       {"s[D].compute_inline()\ns[B].compute_at(s[D], D.op.axis[0])", "cannot apply `compute_at` to stage `B`: stage `D` is computed inline, so it has no loops"},
       {"s[R].compute_inline()", "cannot apply `compute_inline` to stage `R`: it is an output of the schedule"},
-      {"s[D].prefetch(A, D.op.axis[0], 1)", "cannot apply `prefetch` to stage `D`: no primitive on blocks prefetches"},
+      {"s[D].prefetch(A, D.op.axis[0], 0)", "cannot apply `prefetch` to stage `D`: the offset is the number of iterations ahead, from 1 on"},
       {"s[D].compute_at(s[R], R.op.axis[0])\ns[R].fuse(R.op.axis[0], k)", "cannot apply `fuse` to stage `R`: stage `D` is computed at axis `i`"},
       {"s[A].parallel(D.op.axis[0])", "cannot apply `parallel` to stage `A`: it is an input, which nothing computes"},
   };
