@@ -51,6 +51,9 @@ struct LazyRewrite {
   ActionKind kind;
   auto (*offer)(const Snapshot& snapshot, uint32_t at) -> TextRewrite;
   bool tries_much = false;   // computing the edits runs schedules many times
+  /// The title alone, where `offer` takes long; empty: the rewrite is not offered. Null: `offer` has it.
+  auto (*title)(const Snapshot& snapshot, uint32_t at) -> std::string = nullptr;
+  bool is_comment = false;   // the edits add comments, which break nothing
 };
 
 auto minimisable(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
@@ -65,13 +68,19 @@ constexpr LazyRewrite lazy_rewrites[] = {
     {"constants", ActionKind::Rewrite, decisions_as_constants},
     {"decisions", ActionKind::Rewrite, decisions_as_arguments},
     {"symbolic", ActionKind::Rewrite, factors_as_draws},
-    {"block schedule", ActionKind::Rewrite, as_block_schedule},
+    {"block schedule", ActionKind::Rewrite, as_block_schedule, false, block_schedule_title},
     {minimise_rewrite, ActionKind::Rewrite, minimisable, true},
+    {"explanation", ActionKind::Rewrite, explain_schedule, false, explanation_title, true},
 };
 
 void add_lazy_rewrites(ActionList& out) {
   for (const LazyRewrite& row : lazy_rewrites) {
     if (!out.wants(row.kind) || (row.tries_much && !out.request.can_resolve)) { continue; }
+    if (row.title != nullptr && out.request.can_resolve) {
+      std::string title = row.title(out.snapshot, out.request.span.begin);
+      if (!title.empty()) { out.actions.push_back({.title = std::move(title), .kind = row.kind, .rewrite = row.name}); }
+      continue;
+    }
     TextRewrite rewrite = row.offer(out.snapshot, out.request.span.begin);
     if (rewrite.title.empty() || (rewrite.edits.empty() && rewrite.why_not.empty() && !row.tries_much)) { continue; }
     // The check runs schedules, so it happens only for the chosen action, if the editor requests its edits separately.
@@ -79,7 +88,7 @@ void add_lazy_rewrites(ActionList& out) {
       out.actions.push_back({.title = rewrite.title, .kind = row.kind, .rewrite = row.name});
       continue;
     }
-    if (rewrite.why_not.empty()) { rewrite.why_not = what_breaks(out.snapshot, rewrite.edits, out.request.cancel); }
+    if (rewrite.why_not.empty() && !row.is_comment) { rewrite.why_not = what_breaks(out.snapshot, rewrite.edits, out.request.cancel); }
     if (rewrite.why_not.empty()) {
       out.add_edits(rewrite, row.kind);
     } else if (out.request.shows_disabled) {
@@ -162,11 +171,10 @@ auto only_function_of(const Snapshot& snapshot, const script::FileSchedule& sche
   return function;
 }
 
-/// Actions for the schedule around the cursor: to explain it in comments, or to replace it by the best schedule found.
+/// Actions for the schedule around the cursor: to replace it by the best schedule found.
 void add_schedule_rewrites(ActionList& out) {
   const script::FileSchedule* schedule = schedule_at(out.snapshot, out.request.span.begin);
   if (schedule == nullptr || schedule->run == nullptr) { return; }
-  out.add_edits(explain_schedule(out.snapshot, out.request.span.begin));
   // Replacing the steps by those of an empty function shows whether a replacement is possible.
   if (replace_schedule(out.snapshot, *schedule, "def f(sch):\n    sch.trace\n").edits.empty()) { return; }
   std::string title = fmt::format("Replace `{}` with the best schedule", schedule->name.view());
@@ -294,7 +302,7 @@ auto resolve_rewrite(const Snapshot& snapshot, uint32_t at, std::string_view rew
   // The search for the smallest schedule has already tried the edits that it returns.
   if (minimises) {
     found.why_not.clear();
-  } else if (found.why_not.empty()) {
+  } else if (found.why_not.empty() && !row->is_comment) {
     found.why_not = what_breaks(snapshot, found.edits, cancel);
   }
   // Without a reason, an action without edits would look broken.

@@ -123,10 +123,52 @@ auto migration_to(const Snapshot& snapshot, Dialect dialect) -> TextRewrite {
   return rewrite;
 }
 
-auto explain_schedule(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
+namespace {
+
+/// The primitives that a statement calls, with their effects in general; empty: it calls none that changes the program.
+auto primitives_in(const syntax::Stmt& statement) -> std::string {
+  std::string what;
+  syntax::walk(statement, [&](const syntax::Node& node) {
+    const auto* attribute = node.as<syntax::AttributeExpr>();
+    const schedule::Primitive* row = attribute != nullptr ? schedule::find_primitive(attribute->attr.name.view()) : nullptr;
+    if (row != nullptr && !row->is_pure) { what = fmt::format("{}: {}{}", row->name, row->help, what.empty() ? "" : "; " + what); }
+    return true;
+  });
+  return what;
+}
+
+/// The line in front of a statement; empty: there is none.
+auto line_before(const Snapshot& snapshot, uint32_t statement) -> std::string_view {
+  const uint32_t start = line_start_of(snapshot, statement);
+  return start > 0 ? snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(start) - 1) : std::string_view();
+}
+
+/// The schedule at an offset whose steps have run; null: there is none.
+auto explained_at(const Snapshot& snapshot, uint32_t at) -> const script::FileSchedule* {
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
+  return schedule != nullptr && schedule->run != nullptr && schedule->is_settled() ? schedule : nullptr;
+}
+
+}  // namespace
+
+auto explanation_title(const Snapshot& snapshot, uint32_t at) -> std::string {
+  const script::FileSchedule* schedule = explained_at(snapshot, at);
+  const Body body = schedule != nullptr ? body_of(snapshot, schedule->decl) : Body();
+  if (body.def == nullptr) { return {}; }
+  for (size_t i = 0; i < schedule->run->steps.size() && i < body.statements.size(); ++i) {
+    const script::Step& step = schedule->run->steps[i];
+    if (step.state != script::StepState::Done || step.after == nullptr) { continue; }
+    const std::string what = primitives_in(*body.def->body[static_cast<uint32_t>(i)]);
+    const std::string comment = indent_at(snapshot, body.statements[i].begin) + "# " + what;
+    if (!what.empty() && !line_before(snapshot, body.statements[i].begin).starts_with(comment)) { return fmt::format("Explain `{}` in comments", schedule->name.view()); }
+  }
+  return {};
+}
+
+auto explain_schedule(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
+  const script::FileSchedule* schedule = explained_at(snapshot, at);
   TextRewrite rewrite;
-  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled()) { return rewrite; }
+  if (schedule == nullptr) { return rewrite; }
   rewrite.title = fmt::format("Explain `{}` in comments", schedule->name.view());
   Body body = body_of(snapshot, schedule->decl);
   if (body.def == nullptr) { return rewrite; }
@@ -135,13 +177,7 @@ auto explain_schedule(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   for (size_t i = 0; i < run.steps.size() && i < body.statements.size(); ++i) {
     const script::Step& step = run.steps[i];
     if (step.state != script::StepState::Done || step.after == nullptr) { continue; }
-    std::string what;
-    syntax::walk(*body.def->body[static_cast<uint32_t>(i)], [&](const syntax::Node& node) {
-      const auto* attribute = node.as<syntax::AttributeExpr>();
-      const schedule::Primitive* row = attribute != nullptr ? schedule::find_primitive(attribute->attr.name.view()) : nullptr;
-      if (row != nullptr && !row->is_pure) { what = fmt::format("{}: {}{}", row->name, row->help, what.empty() ? "" : "; " + what); }
-      return true;
-    });
+    std::string what = primitives_in(*body.def->body[static_cast<uint32_t>(i)]);
     if (what.empty()) { continue; }
     auto hint = std::find_if(hints.begin(), hints.end(), [&](const Hint& one) { return one.offset == body.statements[i].end; });
     if (hint != hints.end()) { what += " " + hint->text; }
@@ -157,7 +193,7 @@ auto explain_schedule(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
     uint32_t start = line_start_of(snapshot, body.statements[i].begin);
     std::string comment = indent_at(snapshot, body.statements[i].begin) + "# " + what;
     // Skip a comment that is already there.
-    if (start > 0 && snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(start) - 1) == comment) { continue; }
+    if (line_before(snapshot, start) == comment) { continue; }
     rewrite.edits.push_back({{start, start}, comment + line_break_of(snapshot)});
   }
   return rewrite;

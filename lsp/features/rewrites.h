@@ -25,6 +25,8 @@ namespace loopsmith::lsp {
 /// Inserts a comment above every step of the schedule at an offset: the general effect of its primitives, and their effect here. No edits: no
 /// schedule is there, or it already has the comments.
 [[nodiscard]] auto explain_schedule(const workspace::Snapshot& snapshot, uint32_t at) -> TextRewrite;
+/// The title of that rewrite, without the time that its edits take; empty: there is nothing to explain.
+[[nodiscard]] auto explanation_title(const workspace::Snapshot& snapshot, uint32_t at) -> std::string;
 
 /// Moves the statements of a schedule that a selection touches into a new function, and calls it; also at the top of a
 /// file. No edits: the selection is empty or in no schedule, or contains the statement that makes the schedule.
