@@ -30,6 +30,7 @@ struct Memory {
   std::unique_ptr<char[]> owned;
   int64_t capacity = 0;              // of `owned`, in bytes
   int64_t charged = 0;               // the bytes counted in Frame::allocated
+  bool is_of_thread = false;         // local memory: each thread of a launched kernel has a copy
   std::vector<uint8_t> written;      // one flag per byte; empty: reads of unwritten elements are not reported
   Shadow shadow;                     // the last accesses; empty: races are not reported
 };

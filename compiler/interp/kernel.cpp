@@ -228,6 +228,29 @@ void Kernel::give_up() {
   }
 }
 
+/// Gives a thread copies of the local memory that is allocated outside of the kernel.
+void Kernel::own_local_memory(Frame& frame) const {
+  for (size_t i = 0; i < parent_.storages.size(); ++i) {
+    const Memory* outside = parent_.storages[i].get();
+    if (!outside || !outside->is_of_thread) { continue; }
+    auto own = std::make_unique<Memory>();
+    own->bytes = own->capacity = outside->bytes;
+    own->owned.reset(new char[static_cast<size_t>(std::max<int64_t>(outside->bytes, 1))]);
+    own->data = own->owned.get();
+    std::copy_n(outside->data, outside->bytes, own->data);
+    own->is_of_thread = true;
+    own->written = outside->written;
+    own->shadow = outside->shadow;
+    for (Pointer& pointer : frame.pointers) {
+      if (pointer.memory == outside) { pointer.memory = own.get(); }
+    }
+    for (Binding& binding : frame.bindings) {
+      if (binding.memory == outside) { binding.memory = own.get(); }
+    }
+    frame.storages[i] = std::move(own);
+  }
+}
+
 void Kernel::start_threads(bool is_launch) {
   uint64_t instance = parent_.watch ? parent_.watch->fresh_instance() : 0;
   if (parent_.watch) {
@@ -257,6 +280,7 @@ void Kernel::start_threads(bool is_launch) {
     frame.kernel = this;
     frame.thread = t;
     frame.watch = parent_.watch;
+    if (is_launch) { own_local_memory(frame); }
     if (frame.watch) { frame.position = frame.thread_place = frame.watch->enter_thread(parent_.position, this, instance, t, is_launch); }
     fiber->stack = ::mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (fiber->stack == MAP_FAILED) {

@@ -66,6 +66,7 @@ class Kernel {
   [[nodiscard]] auto thread_text(int thread) const -> std::string;
   void give_up();
   void start_threads(bool is_launch);
+  void own_local_memory(Frame& frame) const;
   void collect();
   static void enter(unsigned high, unsigned low);
 

@@ -50,6 +50,7 @@ void AllocateMemory::make(Frame& f, Memory& storage) const {
     storage.capacity = bytes;
   }
   storage.bytes = bytes;
+  storage.is_of_thread = owner == Runner::Thread;
   storage.data = storage.owned.get();
   if (!constant.empty()) {
     std::memcpy(storage.data, constant.data(), std::min(constant.size(), static_cast<size_t>(bytes)));
