@@ -141,6 +141,8 @@ auto WorkerPool::build_on(const std::vector<size_t>& workers, const std::vector<
     std::sort(sorted.begin(), sorted.end());
     limit = std::min(limit, std::max(options_.least_build_limit, 3 * sorted[sorted.size() * 9 / 10]));
   }
+  // A search with a budget ends on a loaded machine, too.
+  const Deadline last = begins_before == Deadline::max() ? Deadline::max() : begins_before + seconds(limit);
   struct Running { size_t index; RequestLimit limit; };
   std::vector<std::optional<Running>> running(workers_.size());
   size_t next = 0;
@@ -177,7 +179,7 @@ auto WorkerPool::build_on(const std::vector<size_t>& workers, const std::vector<
       Worker& worker = *workers_[w];
       ReadResult line = worker.process->read_line(std::min(running[w]->limit.deadline(), in(busy == 1 ? patience : std::chrono::milliseconds(1))));
       bool ends = line.status == IoStatus::TimedOut && stopped();
-      if (line.status == IoStatus::TimedOut && !ends && !running[w]->limit.has_passed()) { continue; }
+      if (line.status == IoStatus::TimedOut && !ends && !running[w]->limit.has_passed() && Clock::now() < last) { continue; }
       size_t index = running[w]->index;
       running[w].reset();
       --busy;

@@ -503,7 +503,7 @@ def scale(a: T.handle, b: T.handle):
     await vscode.focusEditor();
     await vscode.goto(at + 1, lines[at].indexOf('matmul') + 2);
     await commandThatAsks('Loopsmith: Tune With Options');
-    for (const [question, text] of [['Trials', '0'], ['Seconds', '300'], ['Target', 'llvm']]) {
+    for (const [question, text] of [['Trials', '0'], ['Seconds', '300'], ['Target', 'llvm'], ['Space', 'own']]) {
       await vscode.until(`the question for ${question}`, async () => (await input()).includes(question));
       await answer(text);
     }
