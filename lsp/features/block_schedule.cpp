@@ -51,6 +51,7 @@ auto as_block_schedule(const workspace::Snapshot& snapshot, uint32_t at) -> Text
   form.program = workspace::free_name(snapshot.text(), base + "_program");
   form.name = workspace::free_name(snapshot.text(), base + "_blocks");
   form.target = run.target;
+  form.intrinsics = run.result->intrinsics();
   const bool is_python = snapshot.name().ends_with(".py");
   const std::string intrinsics = registrations(run, snapshot.text(), is_python ? "tvm.tir.TensorIntrin" : "TensorIntrin");
   auto text = workspace::program_and_schedule(snapshot, run.program, schedule::trace_to_json(run.result->trace()), form, intrinsics);

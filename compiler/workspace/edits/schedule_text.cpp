@@ -98,6 +98,7 @@ auto statements(const IRModule& module, const std::string& trace_json, const Sch
   for (const Instruction* instruction : trace.instructions()) {
     prefix.append(*instruction);
     schedule::Schedule sch(module, 1);
+    sch.use_intrinsics(text.intrinsics);
     LOOPSMITH_CHECK(sch.replay(prefix));
     const Instruction& done = sch.trace().last();
     for (size_t i = 0; i < instruction->outputs.size() && i < done.outputs.size(); ++i) {

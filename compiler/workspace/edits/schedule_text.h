@@ -1,11 +1,13 @@
 // Prints a trace as a schedule function in the style of a person: named variables, defaults left out, one primitive a line.
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "ir/ir.h"
+#include "schedule/intrinsics.h"
 #include "support/diagnostic.h"
 
 namespace loopsmith::workspace {
@@ -17,6 +19,7 @@ struct ScheduleText {
   std::vector<std::string> comments;   // lines at the top of the body
   std::string schedule = "sch";        // the function's name for its schedule
   std::set<std::string> taken;         // names that variables must not use
+  std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics = nullptr;   // of the file, and declared by the schedule
 };
 
 /// The text ends with a line break. Fails if the trace does not replay on the module.
