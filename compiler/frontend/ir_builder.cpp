@@ -1,6 +1,8 @@
 // The builder of statements: see ir_builder.h. Its methods have the names, parameters and defaults of TVM's `IRBuilder`.
 #include "frontend/ir_builder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "eval/not_made.h"
@@ -16,7 +18,7 @@ namespace loopsmith::frontend {
 namespace {
 
 auto refuse(Evaluator& e, std::string_view method, Origin where, const Reason& why, std::string remedy) -> Value {
-  return e.report(error(Code::BadValue, where).arg("reason", because(Why::BuilderRefuses).arg("method", method).arg("cause", why.text()).text()).remedy(std::move(remedy)));
+  return e.report(error(Code::BadValue, where).arg("action", fmt::format("call `{}` of the builder", method)).arg("reason", why.text()).remedy(std::move(remedy)));
 }
 auto builder_of(const Value& self) -> const IrBuilder& { return *self.as<IrBuilder>(); }
 
@@ -322,8 +324,8 @@ auto IrBuilder::expect(std::string_view method, Origin where) const -> size_t {
 auto IrBuilder::get(Evaluator& evaluator, Origin where) const -> Value {
   if (scopes_.size() > 1) {
     const Place& open = scopes_.back().made_by;
-    const Reason why = because(Why::BuilderRefuses).arg("method", "get").arg("cause", because(Why::ScopeOpen).arg("scope", open.method).text());
-    return evaluator.report(error(Code::BadValue, where).arg("reason", why.text())
+    const Reason why = because(Why::ScopeOpen).arg("scope", open.method);
+    return evaluator.report(error(Code::BadValue, where).arg("action", "call `get` of the builder").arg("reason", why.text())
                                 .note(open.where, "the scope begins here").remedy("call `get()` behind the `with` statement"));
   }
   for (const Place& one : expected_) {

@@ -2,6 +2,8 @@
 // the intrinsic makes programs of both (compiler/script/te/intrinsics.h).
 //
 // An error in the function prevents the use of the intrinsic, so the step that uses it reports the error.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "frontend/te/tensors.h"
@@ -16,8 +18,7 @@ namespace {
 constexpr std::string_view declaring = "te.decl_tensor_intrin";
 
 auto refuse(Evaluator& e, Origin where, std::string_view function, Name name, const Reason& why, std::string remedy) -> Value {
-  const Reason whole = because(Why::TensorFunctionRefuses).arg("function", function).arg("name", name.view()).arg("cause", why.text());
-  return e.report(error(Code::BadValue, where).arg("reason", whole.text()).remedy(std::move(remedy)));
+  return e.report(error(Code::BadValue, where).arg("action", fmt::format("make `{}` by `{}`", name.view(), function)).arg("reason", why.text()).remedy(std::move(remedy)));
 }
 
 // The buffer of a tensor among `binds`; null: it has none.
