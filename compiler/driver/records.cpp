@@ -109,9 +109,11 @@ auto tvm_target_text(const std::string& target) -> std::string { return tvm_targ
 auto workload_text(const tune::TaskKey& key) -> std::string { return hex(key.workload); }
 
 auto record_json(const tune::Database::Workload& w, const tune::Record& r) -> json {
-  return {{"program", w.name},          {"workload", workload_text(w.task)}, {"target", w.task.target},    {"machine", w.task.machine}, {"trial", r.trial},
+  json out = {{"program", w.name},          {"workload", workload_text(w.task)}, {"target", w.task.target},    {"machine", w.task.machine}, {"trial", r.trial},
           {"seed", r.seed},             {"outcome", tune::outcome_name(r.outcome)}, {"seconds", r.median_seconds}, {"spread", r.spread_seconds}, {"blocks", r.blocks},
           {"verified", r.verified},     {"note", r.note},                    {"time", r.unix_time},        {"candidate", hex(r.candidate)}, {"trace", r.trace}};
+  if (!r.line.empty()) { out["line"] = r.line; }
+  return out;
 }
 
 auto read_record(const json& line, const std::string& place) -> Result<ReadRecord> {
@@ -132,6 +134,7 @@ auto read_record(const json& line, const std::string& place) -> Result<ReadRecor
   r.candidate = line.contains("candidate") ? unhex(text_in(line, "candidate")) : hash_bytes(r.trace);
   r.note = text_in(line, "note");
   r.verified = text_in(line, "verified");
+  r.line = text_in(line, "line");
   auto seconds = time_in(line, "seconds");
   auto spread = time_in(line, "spread");
   if (!seconds || !spread) { return unreadable(place, because(Why::NotSeconds).arg("key", seconds ? "spread" : "seconds")); }

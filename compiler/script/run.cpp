@@ -35,7 +35,8 @@ auto program_here(const RunRequest& request, eval::Evaluator& evaluator, const e
   WithoutReports quiet(evaluator.diagnostics);
   eval::Value value = request.function.program ? evaluator.eval(*request.function.program, scope) : eval::Value();
   Made here = request.function.form.made ? made_of(evaluator, value, *request.function.form.made) : Made{};
-  if (request.goes_on_from_other) { return here; }
+  // The choices of a template's knobs may decide what it computes.
+  if (request.goes_on_from_other || (request.decisions && here.module)) { return here; }
   bool is_anew = here.module && !here.module.same_as(request.program) && structural_equal(here.module, request.program);
   return is_anew ? here : Made{request.program, nullptr};
 }
@@ -358,6 +359,12 @@ class BodyRun {
       te::add_stages(*object, program);
       recorder_.is_made = recorder_.is_made || is_own;
       if (is_own) { step.after = std::make_shared<const schedule::Schedule>(object->schedule); }
+      if (is_own && request_.decisions && !request_.goes_on_from_other) {
+        // The statements before made the program of these choices.
+        run_.program = program.module;
+        auto written = std::make_shared<const schedule::Schedule>(make_schedule(request_, program.module)->schedule);
+        for (size_t i = 0; i < form.made_at; ++i) { run_.steps[i].after = written; }
+      }
       if (is_own && request_.goes_on_from_other) {
         // The statements before are steps of the other schedule.
         run_.program = object->schedule.module();

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/command.h"
+#include "driver/commands/tuner_log.h"
 #include "driver/execution.h"
 #include "driver/program.h"
 #include "driver/records.h"
@@ -18,6 +19,7 @@
 #include "schedule/trace_json.h"
 #include "script/auto_scheduler/log.h"
 #include "script/autotvm/log.h"
+#include "script/log_lines.h"
 #include "script/log_values.h"
 #include "support/codes.h"
 #include "support/files.h"
@@ -42,7 +44,8 @@ const Usage usage{
                "`export` writes a line of JSON for each trial, with its program's text. `import` adds such lines, without duplicates; if one\n"
                "line cannot be read, it adds none. `export --format metaschedule -o DIR` writes programs and measured trials as the two files of\n"
                "TVM's database, `database_workload.json` and `database_tuning_record.json`, and `import DIR` reads such a folder. `import F --program\n"
-               "FILE` takes the program from FILE instead; F may then also be a log of AutoTVM or of the auto-scheduler. `export PROGRAM --tvm`\n"
+               "FILE` takes the program from FILE instead; F may then also be a log of AutoTVM or of the auto-scheduler. `export --format autotvm` and\n"
+               "`--format ansor` write such logs: the trials of templates, and of tasks of the auto-scheduler. `export PROGRAM --tvm`\n"
                "prints the records alone. Records whose trace does not apply to their program are left out. `gc` removes programs without trials, and the trials that `--keep` and `--older` select, but never the best\n"
                "of a program; a later search measures removed trials again. `explain FILE` lists the records for a program of a file, with the\n"
                "reason why each is used or not: another text, another machine, not verified, or steps that do not apply.\n"
@@ -50,8 +53,8 @@ const Usage usage{
     .options = {{.name = "--db", .value = "F", .help = "the database; the default is that of `tune`"},
                 {.name = "--target", .value = "T", .help = "only records for targets with this in their text"},
                 {.name = "--tvm", .help = "`export`: in the form of TVM's database"},
-                {.name = "--format", .value = "F", .help = "`export`: `lines`, the default, or `metaschedule`, the files of TVM's database"},
-                {.name = "--output", .value = "PATH", .help = "`export`: the file of the records, in place of standard output; with `--format metaschedule` the folder of both files", .short_name = "-o"},
+                {.name = "--format", .value = "F", .help = "`export`: `lines`, the default; `metaschedule`, the files of TVM's database; `autotvm` or `ansor`, a log of TVM's older tuners"},
+                {.name = "--output", .value = "PATH", .help = "`export`: the file of the records or of the log, in place of standard output; with `--format metaschedule` the folder of both files", .short_name = "-o"},
                 {.name = "--program", .value = "FILE", .help = "`import`: the program of TVM's records"},
                 {.name = "--with", .value = "NAME", .help = "`import`: the AutoTVM template of a log, where FILE has several"},
                 {.name = "--function", .value = "F", .help = "`import`, `explain`, `history`: the program meant, where FILE has several"},
@@ -64,6 +67,7 @@ const Usage usage{
                  {"loopsmith db export --db tuning.db > records.jsonl", "for other tools, and for `import` on another machine"},
                  {"loopsmith db import database_tuning_record.json --program matmul.tir", "the schedules that TVM's tuner found"},
                  {"loopsmith db export --format metaschedule -o tvm", "programs and trials for TVM's tuner"},
+                 {"loopsmith db export --format autotvm -o matmul.log", "the trials of templates, for AutoTVM and for `--log`"},
                  {"loopsmith db explain matmul.tir", "why each record is used or not"},
                  {"loopsmith db history matmul.tir", "the course of the best, search by search"},
                  {"loopsmith db gc --keep 100", "a smaller database"}},
@@ -96,6 +100,7 @@ auto take(tune::Database& database, const ReadRecord& read, Taken& taken) -> Sta
   LOOPSMITH_CHECK(database.add_workload(task, read.workload.name, read.workload.text));
   LOOPSMITH_TRY(known, database.find(task, read.record.candidate));
   if (known && known->trace == read.record.trace) {
+    if (known->line.empty() && !read.record.line.empty()) { LOOPSMITH_CHECK(database.set_line(known->id, read.record.line)); }
     ++taken.known;
     return ok();
   }
@@ -115,8 +120,8 @@ auto take_own(tune::Database& database, const std::string& path, const std::stri
 /// The machine of imported records that do not name it.
 constexpr const char* tvm_machine = "unknown (imported from TVM)";
 
-/// Adds a record of TVM's for a program, unless its trace does not apply.
-auto take_tvm_record(tune::Database& database, const TvmRecord& read, const IRModule& program, const std::string& name, int trial, Taken& taken) -> Status {
+/// Adds a record of TVM's for a program, unless its trace does not apply. `line`: of the log that it is from, where that is one of an older tuner.
+auto take_tvm_record(tune::Database& database, const TvmRecord& read, const IRModule& program, const std::string& name, int trial, Taken& taken, const std::string& line = {}) -> Status {
   auto trace = schedule::trace_from_json(read.trace);
   schedule::Schedule sch(program, 1);
   if (!trace || !sch.replay(*trace) || read.target.empty()) {
@@ -130,6 +135,7 @@ auto take_tvm_record(tune::Database& database, const TvmRecord& read, const IRMo
   one.record.trace = read.trace;
   one.record.candidate = hash_bytes(read.trace);
   one.record.trial = trial;
+  one.record.line = line;
   one.record.median_seconds = read.seconds;
   if (read.seconds <= 0) {
     one.record.outcome = tune::Outcome::Rejected;
@@ -174,7 +180,7 @@ auto take_tvm(tune::Database& database, const std::string& path, const std::stri
 }
 
 /// Adds one record of an older tuner of TVM's, with the trace that it became on a program.
-auto take_log_record(tune::Database& database, const IRModule& program, const std::string& name, const std::string& target, const schedule::Trace& trace, double seconds, int trial, Taken& taken) -> Status {
+auto take_log_record(tune::Database& database, const IRModule& program, const std::string& name, const std::string& target, const schedule::Trace& trace, double seconds, int trial, const std::string& line, Taken& taken) -> Status {
   schedule::Schedule sch(program, 1);
   auto parsed = target::parse(target);
   if (!sch.replay(trace)) {
@@ -182,7 +188,7 @@ auto take_log_record(tune::Database& database, const IRModule& program, const st
     return ok();
   }
   const TvmRecord read{.workload = 0, .trace = schedule::trace_to_json(sch.trace()), .target = parsed ? parsed->str() : target, .seconds = seconds, .arguments = {}};
-  return take_tvm_record(database, read, program, name, trial, taken);
+  return take_tvm_record(database, read, program, name, trial, taken, line);
 }
 
 /// Adds the records of a log of AutoTVM that belong to the task of a template.
@@ -201,11 +207,12 @@ auto take_autotvm(tune::Database& database, const std::string& path, const std::
       continue;
     }
     auto ran = document.run_schedule(selection.schedule, {}, {}, std::make_shared<const script::autotvm::Decisions>(std::move(record.decisions)));
-    if (!ran || has_errors(ran->all_diagnostics()) || !ran->is_complete || !structural_equal(ran->program, selection.before)) {
+    if (!ran || has_errors(ran->all_diagnostics()) || !ran->is_complete || !ran->result) {
       ++taken.refused;
       continue;
     }
-    LOOPSMITH_CHECK(take_log_record(database, selection.before, selection.program.str(), record.target, ran->result->trace(), record.mean(), ++trial, taken));
+    // A template may compute its result in another way for each configuration.
+    LOOPSMITH_CHECK(take_log_record(database, ran->program, selection.program.str(), record.target, ran->result->trace(), record.mean(), ++trial, record.line, taken));
   }
   return ok();
 }
@@ -227,7 +234,7 @@ auto take_ansor(tune::Database& database, const std::string& path, const std::st
       ++taken.refused;
       continue;
     }
-    LOOPSMITH_CHECK(take_log_record(database, selection.before, selection.program.str(), record.target, applied->trace, record.mean(), ++trial, taken));
+    LOOPSMITH_CHECK(take_log_record(database, selection.before, selection.program.str(), record.target, applied->trace, record.mean(), ++trial, record.line, taken));
   }
   return ok();
 }
@@ -274,7 +281,11 @@ auto check(Request& request) -> std::optional<int> {
   if (request.has_subject() && !is_of_program && !is_of_file && verb != "import" && verb != "export") { return usage_error("db", fmt::format("`{}` takes no PROGRAM", verb)); }
   if (auto format = request.arguments.get("--format")) {
     if (verb != "export") { return usage_error("db", "`--format` is for `export`"); }
-    if (*format != "lines" && *format != "metaschedule") { return usage_error("db", fmt::format("there is no format `{}`; use `lines` or `metaschedule`", *format)); }
+    const std::vector<std::string> formats = {"lines", "metaschedule", "autotvm", "ansor"};
+    if (std::find(formats.begin(), formats.end(), *format) == formats.end()) {
+      const std::string meant = closest(*format, formats);
+      return usage_error("db", fmt::format("there is no format `{}`{} Use lines, metaschedule, autotvm or ansor", *format, meant.empty() ? "." : fmt::format("; did you mean `{}`?", meant)));
+    }
   }
   for (auto [option, of, number] : {std::tuple{"--workload", "import", &request.workload}, {"--keep", "gc", &request.unwanted.beyond}, {"--older", "gc", &request.unwanted.before}}) {
     auto text = request.arguments.get(option);
@@ -402,6 +413,30 @@ auto export_all(Request& request, tune::Database& database, const Workloads& wor
   return exit_done;
 }
 
+/// The trials of templates, or of tasks of the auto-scheduler, as lines of a log.
+auto export_log(Request& request, tune::Database& database, const Workloads& workloads, script::LineForm form) -> int {
+  std::string text;
+  for (const auto& w : workloads) {
+    if (request.has_subject() && w.name != request.subject() && workload_text(w.task) != request.subject()) { continue; }
+    auto records = database.records(w.task);
+    if (!records) { return request.fail(records.diagnostics()); }
+    for (const tune::Record& r : *records) {
+      const std::string line = log_line_of(r);
+      if (!line.empty() && script::form_of_line(line) == form) { text += line + "\n"; }
+    }
+  }
+  if (text.empty()) {
+    fmt::print(stderr, "loopsmith db: the database has no trials of {}\n", form == script::LineForm::AutoTvm ? "templates of AutoTVM" : "tasks of the auto-scheduler");
+    return exit_input;
+  }
+  if (const std::string path = request.arguments.get("--output", ""); !path.empty()) {
+    if (Status written = write_file(path, text); !written.ok()) { return request.fail(written.diagnostics()); }
+  } else {
+    fmt::print("{}", text);
+  }
+  return exit_done;
+}
+
 auto export_metaschedule(Request& request, tune::Database& database, const Workloads& workloads) -> int {
   TvmExport out;
   for (const auto& w : workloads) {
@@ -485,7 +520,9 @@ auto db(std::vector<std::string> args) -> int {
     std::erase_if(*workloads, [&](const auto& w) { return w.task.target.find(*target) == std::string::npos; });
   }
   if (request.verb == "list") { return list(request, *workloads); }
-  if (request.verb == "export" && arguments.get("--format", "lines") == "metaschedule") { return export_metaschedule(request, *database, *workloads); }
+  const std::string format = arguments.get("--format", "lines");
+  if (request.verb == "export" && format == "metaschedule") { return export_metaschedule(request, *database, *workloads); }
+  if (request.verb == "export" && format != "lines") { return export_log(request, *database, *workloads, format == "autotvm" ? script::LineForm::AutoTvm : script::LineForm::Ansor); }
   if (request.verb == "export" && !arguments.has("--tvm")) { return export_all(request, *database, *workloads); }
   auto picked = pick_workload(request, *workloads);
   if (!picked) { return request.fail(picked.diagnostics()); }

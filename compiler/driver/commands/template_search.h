@@ -1,9 +1,10 @@
-// The search of `tune` in the space of an AutoTVM template: the template runs once for each point, and its trials can go into a log.
+// The search of `tune` in the space of an AutoTVM template: the template runs once for each point, with the program and the steps of these choices.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "driver/program.h"
 #include "tune/session/session.h"
@@ -17,18 +18,23 @@ class TemplateSearch {
   explicit TemplateSearch(const Selection& selection);
   [[nodiscard]] auto space(const tune::SpaceContext& context) -> Result<tune::Sketches>;
 
-  /// The configuration of a candidate in words, "tile_y=[-1, 8], tile_x=[-1, 64]"; empty: no point made this trace.
-  [[nodiscard]] auto configuration(const std::string& trace) const -> std::string;
-  /// The record of a candidate as a line of AutoTVM's log; empty: no point made this trace. `seconds`: 0 for a candidate without a time.
-  [[nodiscard]] auto line(const std::string& trace, double seconds) const -> std::string;
+  /// The configuration of a record in words, "tile_y=[-1, 8], tile_x=[-1, 64]". `line`: of a log.
+  [[nodiscard]] static auto configuration(const std::string& line) -> std::string;
+  /// True for the record of a log that is of this template with these arguments.
+  [[nodiscard]] auto is_of_task(const std::string& line) const -> bool;
+  /// The run of the template with the configuration of a record.
+  [[nodiscard]] auto run(const std::string& line) const -> Result<script::ScheduleRun>;
 
  private:
   const Selection& selection_;
   std::vector<eval::Value> arguments_;
   /// The choices that are searched: of a knob with very many, every n-th one.
   std::vector<std::vector<size_t>> searched_;
-  std::shared_ptr<std::map<std::string, tune::Point>> points_;   // by trace
+  std::map<uint64_t, std::vector<IRModule>> programs_;   // that differ from the one of the fallback, by hash: each once
   [[nodiscard]] auto decisions(const tune::Point& point) const -> script::autotvm::Decisions;
+  [[nodiscard]] auto run(script::autotvm::Decisions decisions) const -> Result<script::ScheduleRun>;
+  [[nodiscard]] auto run(const tune::Point& point) -> Result<tune::TemplateRun>;
+  [[nodiscard]] auto line(const tune::Point& point, double seconds) const -> std::string;
 };
 
 }  // namespace loopsmith::driver::commands

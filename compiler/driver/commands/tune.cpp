@@ -23,13 +23,17 @@
 #include "driver/program.h"
 #include "driver/tuner_pieces.h"
 #include "ir/vocabulary.h"
+#include "script/auto_scheduler/log.h"
 #include "script/autotvm/space.h"
 #include "script/autotvm/templates.h"
+#include "script/log_lines.h"
 #include "support/process.h"
 #include "support/text.h"
 #include "tune/session/explain_space.h"
 #include "tune/space/given_traces.h"
 #include "tune/space/trace_spaces.h"
+#include "workspace/edits/block_program.h"
+#include "workspace/edits/placing.h"
 #include "workspace/imports.h"
 
 namespace loopsmith::driver::commands {
@@ -230,14 +234,14 @@ auto log_beside(const std::string& file, const std::string& log) -> std::string 
 }
 
 /// Appends the trials of a search to a log. Returns the exit status of a failure.
-auto write_log(const Arguments& arguments, const std::string& path, const Selection& selection, const tune::SessionOptions& options, const std::string& device, const LogLine& line_of, Reporter& reporter)
-    -> std::optional<int> {
+auto write_log(const Arguments& arguments, const std::string& path, const tune::SessionOptions& options, const tune::SessionResult& result, const std::function<bool(const std::string&)>& is_wanted,
+               Reporter& reporter) -> std::optional<int> {
   // The trials come from the database.
   if (options.database == ":memory:") {
     if (!arguments.json()) { fmt::print(stderr, "note: no records are appended to {}: `--db :memory:` keeps no trials\n", path); }
     return {};
   }
-  auto written = append_trials(path, selection, options, device, line_of);
+  auto written = append_trials(path, options, result.tasks, is_wanted);
   if (!written.ok()) {
     reporter.report(written.diagnostics(), nullptr);
     return reporter.status();
@@ -246,10 +250,25 @@ auto write_log(const Arguments& arguments, const std::string& path, const Select
   return {};
 }
 
+/// Writes the program of the best configuration and its steps behind the template, as a program and a schedule of blocks.
+auto insert_template(const Arguments& arguments, const Selection& selection, const TemplateSearch& search, const tune::SessionResult& result, uint64_t seed, Reporter& reporter) -> int {
+  auto ran = search.run(result.log_line);
+  if (!ran.ok()) {
+    reporter.report(ran.diagnostics(), selection.file.get());
+    return reporter.status();
+  }
+  const std::string& text = selection.file->snapshot()->text();
+  workspace::ScheduleText form = found_form(selection, ran->program, result, arguments, seed);
+  form.program = workspace::free_name(text, selection.schedule + "_program");
+  form.comments.insert(form.comments.begin() + 1, "Configuration: " + TemplateSearch::configuration(result.log_line) + ".");
+  auto both = workspace::program_and_schedule(*selection.file->snapshot(), ran->program, result.trace, form);
+  if (!both.ok()) { return report_failure(arguments, both.diagnostics().front().message()); }
+  return insert_found(arguments, arguments.positional()[0], selection, form.name, *both, reporter);
+}
+
 /// The knobs of an AutoTVM template.
 auto tune_template(const Arguments& arguments, tune::SessionOptions options, const Selection& selection, Reporter& reporter) -> int {
   if (arguments.has("--space")) { return usage_error("tune", "`--space` and templates exclude each other: `" + selection.schedule + "` is the space"); }
-  if (arguments.has("--insert")) { return usage_error("tune", "`--insert` writes schedules of programs: keep the records of a template with `--log F`, and apply the best one with `loopsmith schedule FILE --log F`"); }
   TemplateSearch search(selection);
   options.space = [&](const tune::SpaceContext& context) { return search.space(context); };
   take_search_of_file(arguments, selection, options);
@@ -268,23 +287,42 @@ auto tune_template(const Arguments& arguments, tune::SessionOptions options, con
   if (!arguments.json()) { report_causes(arguments.positional()[0], selection.program.str(), causes); }
   const std::string asked_log = log_beside(arguments.positional()[0], script::autotvm::asked_search(selection.file->document().file()).log);
   if (std::string path = arguments.get("--log", asked_log); !path.empty()) {
-    auto line_of = [&](const std::string& trace, double seconds) { return search.line(trace, seconds); };
-    if (auto status = write_log(arguments, path, selection, options, result->device, line_of, reporter)) { return *status; }
+    auto is_wanted = [&](const std::string& line) { return search.is_of_task(line); };
+    if (auto status = write_log(arguments, path, options, *result, is_wanted, reporter)) { return *status; }
   }
   if (!result->found && result->is_unscheduled_best && !arguments.json()) {
     fmt::print(stderr, "loopsmith tune: {}\n", tune::why_nothing(*result));
     return exit_done;
   }
   if (!result->found) { return report_failure(arguments, tune::why_nothing(*result)); }
-  const std::string record = search.line(result->trace, result->best_seconds);
+  const std::string record = script::with_result(result->log_line, result->best_seconds, script::LineError::None);
   if (arguments.json()) {
     report_done_as_json(selection, *result, selection.schedule, record, causes_as_json(arguments.positional()[0], selection.program.str(), causes));
-    return exit_done;
+    return arguments.has("--insert") ? insert_template(arguments, selection, search, *result, options.seed, reporter) : static_cast<int>(exit_done);
   }
   report_done(*result);
-  fmt::print(stderr, "configuration: {}\n", search.configuration(result->trace));
+  fmt::print(stderr, "configuration: {}\n", TemplateSearch::configuration(record));
+  if (arguments.has("--insert")) { return insert_template(arguments, selection, search, *result, options.seed, reporter); }
   fmt::print("{}\n", record);
   return exit_done;
+}
+
+/// The records of a task in the logs that a file preloads.
+auto read_preloaded(const Arguments& arguments, const std::string& path, const std::vector<std::string>& logs, const script::auto_scheduler::Task& task) -> std::vector<script::auto_scheduler::AnsorRecord> {
+  std::vector<script::auto_scheduler::AnsorRecord> out;
+  for (const std::string& log : logs) {
+    const std::string found = log_beside(path, log);
+    const auto text = read_file(found);
+    const auto records = text.ok() ? script::auto_scheduler::read_ansor_log(found, *text) : Result<std::vector<script::auto_scheduler::AnsorRecord>>(text.diagnostics());
+    if (!records.ok()) {
+      if (!arguments.json()) { fmt::print(stderr, "note: no states are preloaded: {}\n", records.diagnostics().front().message()); }
+      continue;
+    }
+    const size_t before = out.size();
+    std::copy_if(records->begin(), records->end(), std::back_inserter(out), [&](const auto& one) { return script::auto_scheduler::is_of_task(one, task); });
+    if (!arguments.json()) { fmt::print(stderr, "{} of {} preloaded\n", count_text(static_cast<int64_t>(out.size() - before), "state"), found); }
+  }
+  return out;
 }
 
 /// The search in the sketches of the auto-scheduler, and the log for its trials; empty: the search has another space.
@@ -297,14 +335,16 @@ struct TaskSearch {
 auto search_task(const Arguments& arguments, const Selection& selection, tune::SessionOptions& options, TaskSearch& out) -> std::optional<int> {
   auto task = selection.schedule.empty() ? task_of(selection) : std::nullopt;
   const auto asked = task ? script::auto_scheduler::asked_tuning(selection.file->document().file(), *task) : script::auto_scheduler::AskedTuning{};
-  const bool is_default = asked.is_asked && !arguments.has("--space") && !names_pieces(arguments) && !is_gpu_target(selection.target.kind);
+  const bool is_default = asked.is_asked && !arguments.has("--space") && !names_pieces(arguments);
   const bool is_wanted = arguments.get("--space", "") == "ansor" || is_default;
   if (!is_wanted && arguments.has("--log")) { return usage_error("tune", "`--log` is for AutoTVM templates, and for tasks of the auto-scheduler with `--space ansor`"); }
   if (!is_wanted) { return {}; }
   if (!task) {
     return report_failure(arguments, fmt::format("`--space ansor` needs a task of the auto-scheduler, and `{}` is not one: write `task = auto_scheduler.SearchTask(func=..., args=..., target=...)`", selection.program.view()));
   }
-  out.search = std::make_unique<AnsorSearch>(selection, *std::move(task));
+  const std::string& path = arguments.positional()[0];
+  out.search = std::make_unique<AnsorSearch>(selection, *task, read_preloaded(arguments, path, asked.preloaded, *task));
+  if (!out.search->preloaded().empty()) { options.known_points = [search = out.search.get()] { return search->known_points(); }; }
   out.log = arguments.get("--log", log_beside(arguments.positional()[0], asked.log));
   options.space = [search = out.search.get()](const tune::SpaceContext& context) { return search->space(context); };
   const bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
@@ -420,8 +460,8 @@ auto tune(std::vector<std::string> args) -> int {
   const std::vector<Cause> causes = with_reproducers(arguments, options, selection.program.str(), result->causes);
   if (!arguments.json()) { report_causes(path, selection.program.str(), causes); }
   if (of_task.search && !of_task.log.empty()) {
-    auto line_of = [&](const std::string& trace, double seconds) { return of_task.search->line(trace, seconds); };
-    if (auto status = write_log(arguments, of_task.log, selection, options, result->device, line_of, reporter)) { return *status; }
+    auto is_wanted = [&](const std::string& line) { return of_task.search->is_of_task(line); };
+    if (auto status = write_log(arguments, of_task.log, options, *result, is_wanted, reporter)) { return *status; }
   }
   return offer(arguments, selection, options.seed, *result, causes, reporter);
 }

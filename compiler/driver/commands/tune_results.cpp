@@ -51,10 +51,9 @@ auto report_failure(const Arguments& arguments, const std::string& why, nlohmann
 
 auto searched_program(const Selection& selection) -> const IRModule& { return selection.hole ? selection.module : selection.before; }
 
-auto found_text(const Selection& selection, const tune::SessionResult& result, const Arguments& arguments, uint64_t seed) -> FoundText {
+auto found_form(const Selection& selection, const IRModule& searched, const tune::SessionResult& result, const Arguments& arguments, uint64_t seed) -> workspace::ScheduleText {
   // A schedule for a device names it, wherever the target came from.
   const std::string target = arguments.get("--target", target::is_device_target(selection.target) ? selection.target.str() : "llvm");
-  const IRModule& searched = searched_program(selection);
   workspace::ScheduleText form;
   form.program = selection.program.str();
   form.name = workspace::free_name(selection.file->snapshot()->text(), form.program + "_tuned");
@@ -69,6 +68,12 @@ auto found_text(const Selection& selection, const tune::SessionResult& result, c
   if (!result.figures.empty()) { form.comments.push_back("Compiled: " + result.figures + "."); }
   form.comments.push_back(workspace::certificate_text(selection.hole ? std::nullopt : workspace::certificate_of(searched, selection.function, result.trace),
                                                       {selection.target.str(), result.best_seconds, result.spread_seconds, result.timings, std::time(nullptr)}));
+  return form;
+}
+
+auto found_text(const Selection& selection, const tune::SessionResult& result, const Arguments& arguments, uint64_t seed) -> FoundText {
+  const IRModule& searched = searched_program(selection);
+  workspace::ScheduleText form = found_form(selection, searched, result, arguments, seed);
   if (!selection.hole) {
     auto function = workspace::schedule_function_text(searched, result.trace, form);
     if (function.ok()) { function = workspace::in_form_of(*selection.file->snapshot(), *function).text; }

@@ -8,6 +8,7 @@
 
 #include "driver/program.h"
 #include "tune/session/session.h"
+#include "workspace/edits/schedule_text.h"
 
 namespace loopsmith::driver::commands {
 
@@ -17,6 +18,8 @@ auto report_failure(const Arguments& arguments, const std::string& why, nlohmann
 /// The program that the search begins with: in front of the hole, else as written.
 [[nodiscard]] auto searched_program(const Selection& selection) -> const IRModule&;
 
+/// The names and the comments of a found schedule of a program.
+[[nodiscard]] auto found_form(const Selection& selection, const IRModule& searched, const tune::SessionResult& result, const Arguments& arguments, uint64_t seed) -> workspace::ScheduleText;
 /// A found schedule as text: a function with an unused name, or the statements that fill the hole.
 struct FoundText {
   std::string name;

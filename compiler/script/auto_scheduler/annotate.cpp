@@ -2,8 +2,11 @@
 #include "script/auto_scheduler/annotate.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
+
+#include "script/auto_scheduler/bind_threads.h"
 
 namespace loopsmith::script::auto_scheduler {
 namespace {
@@ -21,6 +24,7 @@ auto number(size_t n) -> int64_t { return static_cast<int64_t>(n); }
 void add(State& state, std::string kind, std::vector<std::variant<int64_t, std::string, std::vector<int64_t>>> arguments) {
   (void)state.apply({.kind = std::move(kind), .arguments = std::move(arguments)});
 }
+auto unroll_step(size_t stage, int64_t limit) -> Step { return {.kind = "PR", .arguments = {number(stage), INT64_C(0), fmt::format("auto_unroll_max_step${}", limit)}}; }
 void annotate(State& state, size_t stage, size_t axis, Annotation how) { add(state, "AN", {number(stage), number(axis), static_cast<int64_t>(how)}); }
 
 auto divisors_of(int64_t n) -> std::vector<int64_t> {
@@ -154,6 +158,54 @@ void make_vectors(State& state, size_t stage, int64_t choice) {
   annotate(state, stage, first, Annotation::Vectorize);
 }
 
+// ---- threads of GPUs -------------------------------------------------------------------------------------------------
+
+constexpr int64_t gpu_unroll_limits[] = {0, 16, 64, 512, 1024};
+
+// Whole warps, up to a block.
+auto threads_of(const GpuParameters& gpu, int64_t least_warps) -> std::vector<std::vector<int64_t>> {
+  std::vector<std::vector<int64_t>> out;
+  for (int64_t threads = gpu.warp * least_warps; threads <= gpu.block_threads; threads *= 2) { out.push_back({threads}); }
+  return out;
+}
+
+// True where the tiles of each stage make blocks of a size that the GPU has: a quick test, since the extents of copies need a translation.
+auto tiles_fit(const std::vector<Step>& steps, const GpuParameters& gpu) -> bool {
+  struct Tiled { int64_t elements = 1, virtual_threads = 1, threads = 1; };
+  std::map<int64_t, Tiled> tiled;   // by the number of the stage, until a step adds a stage
+  auto fit = [&] {
+    return std::all_of(tiled.begin(), tiled.end(), [&](const auto& one) {
+      const Tiled& t = one.second;
+      return t.virtual_threads <= gpu.virtual_threads && t.threads <= gpu.block_threads && (t.threads >= gpu.warp || t.elements <= 2 * gpu.warp);
+    });
+  };
+  for (const Step& step : steps) {
+    if (step.kind == "CHR" || step.kind == "CHW" || step.kind == "RF") {
+      if (!fit()) { return false; }
+      tiled.clear();
+    }
+    const auto& lengths = list_of(step, 3);
+    if (step.kind != "SP" || lengths.size() != 4) { continue; }
+    Tiled& t = tiled[number_of(step, 0)];
+    t.elements *= std::max<int64_t>(number_of(step, 2), 1);
+    t.virtual_threads *= lengths[0];
+    t.threads *= lengths[1];
+  }
+  return fit();
+}
+
+void add_gpu_decisions(const State& sketch, const GpuParameters& gpu, std::vector<Decision>& out) {
+  for (size_t i = 0; i < sketch.stages().size(); ++i) {
+    const StateStage& s = sketch.stages()[i];
+    if (!is_computed(s)) { continue; }
+    if (is_plain_kernel(sketch, i)) { out.push_back({Decision::Kind::Threads, i, fmt::format("threads of {}", s.name), threads_of(gpu, 1)}); }
+    if (is_shared_copy(s)) { out.push_back({Decision::Kind::Elements, i, fmt::format("elements at a time of {}", s.name), {{1}, {2}, {4}}}); }
+    if (!s.has_reduction()) { continue; }
+    out.push_back({Decision::Kind::Unroll, i, fmt::format("unroll {}", s.name), {}});
+    for (int64_t limit : gpu_unroll_limits) { out.back().choices.push_back({limit}); }
+  }
+}
+
 // True where the innermost loop of a stage has an extent that only a translation finds.
 auto needs_extents(const State& state) -> bool {
   return std::any_of(state.stages().begin(), state.stages().end(), [](const StateStage& s) {
@@ -163,7 +215,7 @@ auto needs_extents(const State& state) -> bool {
 
 }  // namespace
 
-auto decisions_of(const State& initial, const State& sketch) -> std::vector<Decision> {
+auto decisions_of(const State& initial, const State& sketch, const SketchOptions& options) -> std::vector<Decision> {
   std::vector<Decision> out;
   State before = initial;
   for (size_t i = 0; i < sketch.steps().size(); ++i) {
@@ -173,7 +225,15 @@ auto decisions_of(const State& initial, const State& sketch) -> std::vector<Deci
       const StateAxis& axis = stage.axes[static_cast<size_t>(number_of(step, 1))];
       out.push_back({Decision::Kind::Tiles, i, fmt::format("tiles of {} in {}", axis.name, stage.name), tiles_of(number_of(step, 2), list_of(step, 3).size())});
     }
+    if (options.gpu && step.kind == "SP" && !is_open(step)) {
+      // The threads of a reduction, or of the stage that it is fused into.
+      out.push_back({Decision::Kind::Tiles, i, fmt::format("threads of {}", before.stages()[static_cast<size_t>(number_of(step, 0))].name), threads_of(*options.gpu, 1)});
+    }
     (void)before.apply(step);
+  }
+  if (options.gpu) {
+    add_gpu_decisions(sketch, *options.gpu, out);
+    return out;
   }
   auto counted = [](int64_t count) {
     std::vector<std::vector<int64_t>> choices;
@@ -217,24 +277,93 @@ auto candidate_of(const State& initial, const State& sketch, const std::vector<D
     const auto* picked = is_movable(state, i) ? choice(Decision::Kind::Location, i) : nullptr;
     if (picked) { place(state, i, picked->front()); }
   }
-  if (needs_extents(state)) {
+  if (options.gpu && !tiles_fit(state.steps(), *options.gpu)) { return std::nullopt; }
+  if (options.gpu || needs_extents(state)) {
     auto extents = find_extents(state.steps());
     if (!extents) { return std::nullopt; }
     state.set_extents(*extents);
   }
-  for (size_t i = 0; i < state.stages().size(); ++i) {
+  if (options.gpu) {
+    auto picked = [&](Decision::Kind kind, size_t of, int64_t usual) {
+      const auto* found = choice(kind, of);
+      return found ? found->front() : usual;
+    };
+    const ThreadChoices threads{.threads = [&](size_t stage) { return picked(Decision::Kind::Threads, stage, options.gpu->warp); },
+                                .elements = [&](size_t stage) { return picked(Decision::Kind::Elements, stage, 1); }};
+    if (!bind_threads(state, *options.gpu, threads)) { return std::nullopt; }
+  }
+  for (size_t i = 0; !options.gpu && i < state.stages().size(); ++i) {
     if (is_computed(state.stages()[i]) && state.stages()[i].place == StateStage::Place::Root) { make_parallel(state, i, 0, options); }
   }
   for (size_t i = 0; i < state.stages().size(); ++i) {
     const auto* limit = is_computed(state.stages()[i]) ? choice(Decision::Kind::Unroll, i) : nullptr;
-    if (limit) { add(state, "PR", {number(i), INT64_C(0), fmt::format("auto_unroll_max_step${}", limit->front())}); }
+    if (limit) { (void)state.apply(unroll_step(i, limit->front())); }
   }
-  for (size_t i = 0; i < state.stages().size(); ++i) {
+  for (size_t i = 0; !options.gpu && i < state.stages().size(); ++i) {
     if (!is_computed(state.stages()[i])) { continue; }
     const auto* picked = choice(Decision::Kind::Vectorize, i);
     make_vectors(state, i, picked ? picked->front() : 0);
   }
   return state;
+}
+
+namespace {
+
+// The choices of tile sizes; false: the steps do not begin with those of the sketch, or have other tiles.
+auto find_tiles(const State& sketch, const std::vector<Decision>& decisions, const std::vector<Step>& steps, std::vector<size_t>& chosen) -> bool {
+  if (steps.size() < sketch.steps().size()) { return false; }
+  for (size_t i = 0; i < sketch.steps().size(); ++i) {
+    Step step = sketch.steps()[i];
+    for (size_t d = 0; d < decisions.size(); ++d) {
+      if (decisions[d].kind != Decision::Kind::Tiles || decisions[d].of != i) { continue; }
+      const auto& choices = decisions[d].choices;
+      const auto at = std::find(choices.begin(), choices.end(), list_of(steps[i], 3));
+      if (at == choices.end()) { return false; }
+      chosen[d] = static_cast<size_t>(at - choices.begin());
+      step.arguments[3] = *at;
+    }
+    if (!(step == steps[i])) { return false; }
+  }
+  return true;
+}
+
+}  // namespace
+
+auto choices_of(const State& initial, const State& sketch, const std::vector<Decision>& decisions, const std::vector<Step>& steps, const SketchOptions& options,
+                const FindExtents& find_extents) -> std::optional<FoundChoices> {
+  FoundChoices out{.chosen = std::vector<size_t>(decisions.size(), 0), .is_exact = false};
+  if (!find_tiles(sketch, decisions, steps, out.chosen)) { return std::nullopt; }
+  for (size_t d = 0; d < decisions.size(); ++d) {
+    if (decisions[d].kind != Decision::Kind::Unroll) { continue; }
+    for (size_t c = 0; c < decisions[d].choices.size(); ++c) {
+      if (std::find(steps.begin(), steps.end(), unroll_step(decisions[d].of, decisions[d].choices[c].front())) != steps.end()) { out.chosen[d] = c; }
+    }
+  }
+  // Decisions in the order in which a candidate applies them: the choice is the one whose steps follow the others longest.
+  auto followed = [&](const std::vector<size_t>& chosen) -> size_t {
+    const auto made = candidate_of(initial, sketch, decisions, chosen, options, find_extents);
+    if (!made) { return 0; }
+    const auto end = std::mismatch(made->steps().begin(), made->steps().end(), steps.begin(), steps.end()).first;
+    out.is_exact = made->steps() == steps;
+    return static_cast<size_t>(end - made->steps().begin());
+  };
+  std::vector<size_t> order;
+  for (Decision::Kind kind : {Decision::Kind::Location, Decision::Kind::Vectorize}) {
+    for (size_t d = 0; d < decisions.size(); ++d) { if (decisions[d].kind == kind) { order.push_back(d); } }
+  }
+  // Stages get their threads from the last one to the first.
+  for (size_t d = decisions.size(); d-- > 0;) {
+    if (decisions[d].kind == Decision::Kind::Threads || decisions[d].kind == Decision::Kind::Elements) { order.push_back(d); }
+  }
+  for (size_t d : order) {
+    std::pair<size_t, size_t> best{0, 0};   // the steps, the choice
+    for (size_t c = 0; c < decisions[d].choices.size(); ++c) {
+      out.chosen[d] = c;
+      if (const size_t length = followed(out.chosen); length > best.first) { best = {length, c}; }
+    }
+    out.chosen[d] = best.second;
+  }
+  return followed(out.chosen) > 0 ? std::optional(out) : std::nullopt;
 }
 
 }  // namespace loopsmith::script::auto_scheduler

@@ -96,7 +96,9 @@ auto ansor_line(const AnsorRecord& record) -> std::string {
   }
   // Cores, bytes of a vector and of a line of the cache; the other five parameters are those of GPUs.
   const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
-  const ordered_json hardware = {cores, 64, 64, 0, 0, 0, 0, 0};
+  ordered_json hardware = {cores, 64, 64, 0, 0, 0, 0, 0};
+  // Shared and local memory have no limit here: builds check it.
+  if (record.gpu) { hardware = {-1, 16, 64, INT32_MAX, INT32_MAX, record.gpu->block_threads, record.gpu->virtual_threads, record.gpu->warp}; }
   const double total = std::accumulate(record.seconds.begin(), record.seconds.end(), 0.0);
   // 4: the runtime of a device failed, the error that TVM writes for a candidate without a time.
   const bool is_measured = !record.seconds.empty();

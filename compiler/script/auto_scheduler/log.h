@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "eval/value.h"
+#include "script/auto_scheduler/sketches.h"
 #include "script/auto_scheduler/steps.h"
 #include "support/diagnostic.h"
 
@@ -20,6 +21,7 @@ struct AnsorRecord {
   std::vector<Step> steps;
   std::vector<double> seconds;             // of each run; empty: not measured
   std::string line;                        // as the log has it
+  std::optional<GpuParameters> gpu = {};   // of the device that measured; none: a processor
 
   /// The mean; 0: not measured.
   [[nodiscard]] auto mean() const -> double;

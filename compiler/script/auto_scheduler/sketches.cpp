@@ -182,11 +182,12 @@ void follow_tiles(State& state, size_t stage, const std::vector<int64_t>& splits
 
 // ---- rules -----------------------------------------------------------------------------------------------------------
 
-auto always_inline() -> SketchRule {
+auto always_inline(const SketchOptions& options) -> SketchRule {
   return {"AlwaysInline",
-          [](const State& state, size_t stage) {
+          [is_gpu = options.gpu.has_value()](const State& state, size_t stage) {
             const StateStage& s = state.stages()[stage];
-            const bool is_inlined = s.is_compute && !s.is_output && !s.has_reduction() && is_strictly_inlineable(s);
+            // On GPUs a stage is computed again rather than stored by a kernel of its own.
+            const bool is_inlined = s.is_compute && !s.is_output && !s.has_reduction() && (is_gpu || is_strictly_inlineable(s));
             return is_inlined ? Condition::ApplyAndSkipRest : Condition::Skip;
           },
           [](const State& state, size_t stage) -> std::vector<Visit> {
@@ -238,11 +239,12 @@ auto add_rfactor(const SketchOptions& options) -> SketchRule {
           }};
 }
 
-auto add_cache_write() -> SketchRule {
+auto add_cache_write(const SketchOptions& options) -> SketchRule {
   return {"AddCacheWrite",
-          [](const State& state, size_t stage) {
+          [is_gpu = options.gpu.has_value()](const State& state, size_t stage) {
             const bool is_cached = needs_tiles(state, stage) && !matched_consumer(state, stage) && state.stages()[stage].op->body.size() == 1;
-            return is_cached ? Condition::Apply : Condition::Skip;
+            if (!is_cached) { return Condition::Skip; }
+            return is_gpu ? Condition::ApplyAndSkipRest : Condition::Apply;
           },
           [](const State& state, size_t stage) -> std::vector<Visit> {
             State cached = state;
@@ -253,17 +255,17 @@ auto add_cache_write() -> SketchRule {
 
 auto tiling_with_fusion(const SketchOptions& options) -> SketchRule {
   return {"MultiLevelTilingWithFusion",
-          [](const State& state, size_t stage) {
+          [is_gpu = options.gpu.has_value()](const State& state, size_t stage) {
             if (!needs_tiles(state, stage) || !matched_consumer(state, stage)) { return Condition::Skip; }
-            return has_cache_write(state, stage) ? Condition::ApplyAndSkipRest : Condition::Apply;
+            return is_gpu || has_cache_write(state, stage) ? Condition::ApplyAndSkipRest : Condition::Apply;
           },
-          [structure = options.structure](const State& state, size_t stage) {
+          [structure = options.levels(), levels = options.gpu ? std::vector<size_t>{3} : std::vector<size_t>{1, 2}](const State& state, size_t stage) {
             const size_t consumer = *matched_consumer(state, stage);
             State base = state;
             std::vector<int64_t> splits;
             tile(base, stage, structure, splits);
             std::vector<Visit> out;
-            for (size_t level : {1U, 2U}) {
+            for (size_t level : levels) {
               if (level > structure.size() || structure[level - 1] != 'S') { continue; }
               State fused = base;
               follow_tiles(fused, consumer, splits, level);
@@ -277,12 +279,96 @@ auto tiling_with_fusion(const SketchOptions& options) -> SketchRule {
 auto tiling(const SketchOptions& options) -> SketchRule {
   return {"MultiLevelTiling",
           [](const State& state, size_t stage) { return needs_tiles(state, stage) ? Condition::ApplyAndSkipRest : Condition::Skip; },
-          [structure = options.structure](const State& state, size_t stage) -> std::vector<Visit> {
+          [structure = options.levels()](const State& state, size_t stage) -> std::vector<Visit> {
             State tiled = state;
             std::vector<int64_t> splits;
             tile(tiled, stage, structure, splits);
             return {Visit{std::move(tiled), number(stage) - 1}};
           }};
+}
+
+// The axis in front of which the outermost level of reduction ends; none: the stage has no such level.
+auto end_of_outer_reduction(const StateStage& stage) -> std::optional<size_t> {
+  std::optional<size_t> out;
+  for (size_t i = 0; i < stage.axes.size(); ++i) {
+    const StateAxis& axis = stage.axes[i];
+    if (axis.is_reduction && axis.name.ends_with(".0")) { out = i; }
+  }
+  return out;
+}
+
+// What a stage with tiles reads is copied to shared memory, a part for each step of its outermost reduction.
+auto add_cache_read() -> SketchRule {
+  return {"AddCacheRead",
+          [](const State& state, size_t stage) {
+            const std::vector<size_t> consumers = state.consumers_of(stage);
+            if (consumers.size() != 1 || !needs_tiles(state, consumers[0])) { return Condition::Skip; }
+            const StateStage& consumer = state.stages()[consumers[0]];
+            const bool is_direct = std::find(consumer.inputs.begin(), consumer.inputs.end(), stage) != consumer.inputs.end();
+            const bool is_copied = is_direct && !reduces_across_threads(consumer) && end_of_outer_reduction(consumer) && state.stages()[stage].op->outputs.size() == 1;
+            return is_copied ? Condition::ApplyAndSkipRest : Condition::Skip;
+          },
+          [](const State& state, size_t stage) -> std::vector<Visit> {
+            const size_t consumer = state.consumers_of(stage)[0];
+            State cached = state;
+            add(cached, "CHR", {number(stage), std::string("shared"), std::vector<int64_t>{number(consumer)}});
+            add(cached, "CA", {number(stage) + 1, number(consumer) + 1, number(*end_of_outer_reduction(cached.stages()[consumer + 1]))});
+            return {Visit{std::move(cached), number(stage)}};
+          }};
+}
+
+void bind_threads(State& state, size_t stage, size_t axis) { add(state, "AN", {number(stage), number(axis), static_cast<int64_t>(Annotation::ThreadX)}); }
+
+// The numbers of the splits of a stage, as the steps name it now.
+auto splits_of(const State& state, size_t stage) -> std::vector<int64_t> {
+  std::vector<int64_t> out;
+  for (size_t i = state.steps().size(); i-- > 0;) {
+    const Step& step = state.steps()[i];
+    const bool adds_stage = step.kind == "CHR" || step.kind == "CHW" || step.kind == "RF";
+    if (adds_stage && number(stage) > number_of(step, 0)) { --stage; }
+    if (step.kind == "SP" && number_of(step, 0) == number(stage)) { out.push_back(number(i)); }
+  }
+  return out;
+}
+
+// The reduction of a stage in parts, one for each thread of a warp; in the kernel of its reader, where that reads elements at their own place.
+auto across_threads(const State& state, size_t stage, int64_t warp) -> State {
+  State out = state;
+  std::vector<int64_t> reduced;
+  for (size_t i = 0; i < out.stages()[stage].axes.size(); ++i) { if (out.stages()[stage].axes[i].is_reduction) { reduced.push_back(number(i)); } }
+  if (reduced.size() > 1) { add(out, "FU", {number(stage), reduced}); }
+  const auto fused = static_cast<size_t>(reduced[0]);
+  const auto consumer = matched_consumer(state, stage);
+  std::vector<int64_t> splits = consumer ? splits_of(out, *consumer) : std::vector<int64_t>();
+  const size_t outer = state.stages()[stage].op->axis.size();
+  const bool is_fused = consumer && outer > 0 && !needs_tiles(state, *consumer) && splits.size() <= 1 && !state.stages()[*consumer].has_reduction();
+  if (!is_fused) {
+    add(out, "SP", {number(stage), number(fused), out.stages()[stage].axes[fused].extent, std::vector<int64_t>{warp}, INT64_C(1)});
+    bind_threads(out, stage, fused + 1);
+    return out;
+  }
+  if (splits.empty()) {
+    const size_t last = out.stages()[*consumer].axes.size() - 1;
+    splits.push_back(number(out.steps().size()));
+    add(out, "SP", {number(*consumer), number(last), out.stages()[*consumer].axes[last].extent, std::vector<int64_t>{warp}, INT64_C(1)});
+    bind_threads(out, *consumer, last + 1);
+  }
+  add(out, "FSP", {number(stage), number(fused), splits[0], INT64_C(1)});
+  bind_threads(out, stage, fused + 1);
+  add(out, "CA", {number(stage), number(*consumer), number(outer) - 1});
+  return out;
+}
+
+auto cross_thread_reduction(const SketchOptions& options) -> SketchRule {
+  return {"CrossThreadReduction",
+          [gpu = *options.gpu](const State& state, size_t stage) {
+            const StateStage& s = state.stages()[stage];
+            if (!s.is_compute || !s.has_reduction() || has_cache_write(state, stage)) { return Condition::Skip; }
+            const auto [spatial, reduced] = lengths_of(s);
+            const bool pays = needs_tiles(state, stage) ? spatial <= gpu.block_threads && spatial < reduced : reduced > gpu.warp;
+            return pays ? Condition::Apply : Condition::Skip;
+          },
+          [gpu = *options.gpu](const State& state, size_t stage) -> std::vector<Visit> { return {Visit{across_threads(state, stage, gpu.warp), number(stage) - 1}}; }};
 }
 
 auto skip_stage() -> SketchRule {
@@ -322,13 +408,20 @@ auto needs_tiles(const State& state, size_t stage) -> bool {
   return missing >= 2 || (missing >= 1 && !s.op->reduce_axis.empty());
 }
 
-auto rules_for_processors(const SketchOptions& options) -> std::vector<SketchRule> {
-  return {always_inline(), add_rfactor(options), add_cache_write(), tiling_with_fusion(options), tiling(options), skip_stage()};
+auto reduces_across_threads(const StateStage& stage) -> bool {
+  return std::any_of(stage.axes.begin(), stage.axes.end(), [](const StateAxis& axis) { return axis.is_reduction && axis.annotation == Annotation::ThreadX; });
+}
+
+auto rules_for(const SketchOptions& options) -> std::vector<SketchRule> {
+  if (options.gpu) {
+    return {add_cache_read(), always_inline(options), cross_thread_reduction(options), add_cache_write(options), tiling_with_fusion(options), tiling(options), skip_stage()};
+  }
+  return {always_inline(options), add_rfactor(options), add_cache_write(options), tiling_with_fusion(options), tiling(options), skip_stage()};
 }
 
 auto make_sketches(const State& initial, const SketchOptions& options, const std::vector<SketchRule>& first) -> std::vector<State> {
   std::vector<SketchRule> rules = first;
-  for (SketchRule& rule : rules_for_processors(options)) { rules.push_back(std::move(rule)); }
+  for (SketchRule& rule : rules_for(options)) { rules.push_back(std::move(rule)); }
   std::deque<Visit> open;
   open.push_back(Visit{initial, static_cast<int64_t>(initial.stages().size()) - 1});
   std::vector<State> out;

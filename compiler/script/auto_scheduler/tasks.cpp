@@ -138,7 +138,7 @@ auto tasks_of(frontend::File& file) -> std::vector<Task> {
 }
 
 auto asked_tuning(frontend::File& file, const Task& task) -> AskedTuning {
-  static const Name tune("tune"), options("TuningOptions"), record("RecordToFile");
+  static const Name tune("tune"), options("TuningOptions"), record("RecordToFile"), preload("PreloadMeasuredStates");
   AskedTuning out;
   each_call(file, [&](const syntax::CallExpr& call) {
     const auto* attribute = call.callee->as<syntax::AttributeExpr>();
@@ -152,7 +152,37 @@ auto asked_tuning(frontend::File& file, const Task& task) -> AskedTuning {
       const Value value = path ? value_in_file(file, *path) : Value();
       if (value.string()) { out.log = *value.string(); }
     }
+    if (last_name(*call.callee) == preload) {
+      const syntax::Expr* path = written_argument(call, 0, "filename");
+      const Value value = path ? value_in_file(file, *path) : Value();
+      // The name that TVM takes without an argument.
+      if (!path || value.string()) { out.preloaded.push_back(path ? *value.string() : "auto_scheduler_tuning.json"); }
+    }
     return false;
+  });
+  return out;
+}
+
+auto asked_hardware(frontend::File& file, const Task& task) -> AskedHardware {
+  static const Name search("SearchTask"), parameters("HardwareParams");
+  AskedHardware out;
+  each_call(file, [&](const syntax::CallExpr& call) {
+    const syntax::Expr* given = last_name(*call.callee) == search && variable_of(file, call) == task.variable ? written_argument(call, SIZE_MAX, "hardware_params") : nullptr;
+    if (!given) { return false; }
+    // Written there, or behind a variable of the file.
+    each_call(file, [&](const syntax::CallExpr& made) {
+      const auto* name = given->as<syntax::NameExpr>();
+      const bool is_it = last_name(*made.callee) == parameters && (&made == given || (name != nullptr && variable_of(file, made) == name->name));
+      if (!is_it) { return false; }
+      auto number = [&](size_t place, const char* keyword) -> std::optional<int64_t> {
+        const syntax::Expr* one = written_argument(made, place, keyword);
+        const auto value = one ? value_in_file(file, *one).to_int() : std::nullopt;
+        return value && *value > 0 && *value <= (1 << 16) ? value : std::nullopt;
+      };
+      out = {.max_threads_per_block = number(5, "max_threads_per_block"), .max_vthread_extent = number(6, "max_vthread_extent"), .warp_size = number(7, "warp_size")};
+      return true;
+    });
+    return true;
   });
   return out;
 }

@@ -30,8 +30,12 @@ struct AskedTuning {
   bool is_asked = false;                       // the file calls `tune` of the task
   std::optional<int64_t> trials;
   std::string log;                             // of `RecordToFile`; empty: none
+  std::vector<std::string> preloaded;          // the logs of `PreloadMeasuredStates`
 };
 [[nodiscard]] auto asked_tuning(frontend::File& file, const Task& task) -> AskedTuning;
+/// `SearchTask(..., hardware_params=auto_scheduler.HardwareParams(max_threads_per_block=512))`: the parameters that a file gives.
+struct AskedHardware { std::optional<int64_t> max_threads_per_block, max_vthread_extent, warp_size; };
+[[nodiscard]] auto asked_hardware(frontend::File& file, const Task& task) -> AskedHardware;
 /// The log that a call of `apply_best` names; empty: its path is not known.
 [[nodiscard]] auto log_of_call(frontend::File& file, const syntax::CallExpr& call) -> std::string;
 /// The log of `task.apply_best(F)` or `task.print_best(F)`; empty: the file calls neither.

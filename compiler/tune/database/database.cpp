@@ -48,6 +48,9 @@ CREATE INDEX IF NOT EXISTS record_by_candidate ON record (workload, candidate);
 CREATE INDEX IF NOT EXISTS record_by_time ON record (workload, outcome, median_seconds);
 )";
 
+// Apart from the records, so that earlier versions of this program can still read and write the file.
+constexpr const char* lines_table = "CREATE TABLE IF NOT EXISTS log_line (record INTEGER PRIMARY KEY REFERENCES record (id) ON DELETE CASCADE, line TEXT NOT NULL)";
+
 // 64-bit hashes are kept as 16 hexadecimal digits, as SQLite's integers are signed.
 auto hex(uint64_t value) -> std::string {
   char text[17];
@@ -118,6 +121,12 @@ auto read_record(const Statement& row) -> Record {
   r.unix_time = row.integer(11);
   return r;
 }
+/// With the line behind the columns.
+auto read_with_line(const Statement& row) -> Record {
+  Record r = read_record(row);
+  r.line = row.text(12);
+  return r;
+}
 
 }  // namespace
 
@@ -148,7 +157,8 @@ struct Database::Impl {
     return ok();
   }
   auto select(const TaskKey& task, const std::string& rest) -> std::string {
-    return std::string("SELECT ") + record_columns + " FROM record JOIN workload ON record.workload = workload.id "
+    return std::string("SELECT ") + record_columns + ", log_line.line FROM record JOIN workload ON record.workload = workload.id "
+           "LEFT JOIN log_line ON log_line.record = record.id "
            "WHERE " USABLE_RECORD "AND workload.hash = ?1 AND workload.target = ?2 AND workload.machine = ?3 " + rest;
   }
 };
@@ -199,6 +209,7 @@ auto Database::open(const std::string& path) -> Result<Database> {
     }
     LOOPSMITH_CHECK(impl->run("COMMIT"));
   }
+  LOOPSMITH_CHECK(impl->run(lines_table));
   return Database(std::move(impl));
 }
 
@@ -227,7 +238,16 @@ auto Database::add(const TaskKey& task, Record record) -> Result<int64_t> {
   if (sqlite3_changes(impl_->db) != 1) {
     return error(Code::DatabaseFailed).arg("file", impl_->path).arg("reason", because(Why::WorkloadMissing).text());
   }
-  return static_cast<int64_t>(sqlite3_last_insert_rowid(impl_->db));
+  const auto id = static_cast<int64_t>(sqlite3_last_insert_rowid(impl_->db));
+  if (!record.line.empty()) { LOOPSMITH_CHECK(set_line(id, record.line)); }
+  return id;
+}
+
+auto Database::set_line(int64_t record, const std::string& line) -> Status {
+  Statement insert(impl_->db, "INSERT OR REPLACE INTO log_line (record, line) VALUES (?1, ?2)");
+  insert.bind(1, record).bind(2, line).step();
+  if (insert.failed()) { return impl_->failure(); }
+  return ok();
 }
 
 auto Database::mark_verified(int64_t record, const std::string& how) -> Status {
@@ -251,7 +271,7 @@ auto Database::records(const TaskKey& task) -> Result<std::vector<Record>> {
   Statement rows(impl_->db, sql.c_str());
   rows.bind(1, hex(task.workload)).bind(2, task.target).bind(3, task.machine);
   std::vector<Record> out;
-  while (rows.step()) { out.push_back(read_record(rows)); }
+  while (rows.step()) { out.push_back(read_with_line(rows)); }
   if (rows.failed()) { return impl_->failure(); }
   return out;
 }
@@ -261,7 +281,7 @@ auto Database::find(const TaskKey& task, uint64_t candidate) -> Result<std::opti
   Statement row(impl_->db, sql.c_str());
   row.bind(1, hex(task.workload)).bind(2, task.target).bind(3, task.machine).bind(4, hex(candidate));
   std::optional<Record> out;
-  if (row.step()) { out = read_record(row); }
+  if (row.step()) { out = read_with_line(row); }
   if (row.failed()) { return impl_->failure(); }
   return out;
 }
@@ -271,7 +291,7 @@ auto Database::best(const TaskKey& task) -> Result<std::optional<Record>> {
   Statement row(impl_->db, sql.c_str());
   row.bind(1, hex(task.workload)).bind(2, task.target).bind(3, task.machine);
   std::optional<Record> out;
-  if (row.step()) { out = read_record(row); }
+  if (row.step()) { out = read_with_line(row); }
   if (row.failed()) { return impl_->failure(); }
   return out;
 }

@@ -50,6 +50,7 @@ struct Record {
   std::string note;               // the cause, if the trial has no time
   uint64_t seed = 0;              // the seed of the session that proposed it
   int trial = 0;                  // its number in that session
+  std::string line = {};          // the same trial in a log of one of TVM's older tuners, whose template or task made it; empty: there is none
   std::string verified;           // the way of verification ("2 inputs, all outputs against the interpreter, no error, seed 8"); empty: not verified
   int64_t unix_time = 0;
 };
@@ -75,6 +76,8 @@ class Database {
   [[nodiscard]] auto add(const TaskKey& task, Record record) -> Result<int64_t>;
   [[nodiscard]] auto mark_verified(int64_t record, const std::string& how) -> Status;
   [[nodiscard]] auto mark_wrong(int64_t record, const std::string& why) -> Status;
+  /// Sets the line of a record, or replaces it.
+  [[nodiscard]] auto set_line(int64_t record, const std::string& line) -> Status;
   [[nodiscard]] auto sync() -> Status;
 
   /// In the order in which they were added.

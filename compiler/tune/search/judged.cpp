@@ -31,7 +31,8 @@ class Judged final : public Search {
     std::vector<Waiting> fresh;
     if (waiting_.size() < wanted) {
       for (Proposal& proposal : inner_->propose(wanted - waiting_.size())) {
-        schedule::Schedule sch(task_.module, 1);
+        const IRModule own = sketches_[proposal.sketch]->own_program(proposal.point);
+        schedule::Schedule sch(own ? own : task_.module, 1);
         const bool is_legal = sch.work_on(task_.function).ok() && sketches_[proposal.sketch]->apply(sch, proposal.point).ok();
         // The session finds the reason of a point that is not legal; it costs no trial.
         is_legal ? fresh.push_back({std::move(proposal), std::move(sch), 0, next_number_++}) : out.push_back(std::move(proposal));

@@ -97,6 +97,16 @@ struct ChosenSearch {
 [[nodiscard]] auto make_q_learning(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
 [[nodiscard]] auto make_gradient(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
 
+/// A point whose trial is known from elsewhere, such as a log that a file preloads.
+struct KnownPoint {
+  size_t sketch = 0;
+  Point point;
+  double seconds = 0;            // 0: it has no time
+  bool is_exact = true;          // false: it is only near the candidate with this time
+};
+/// A search that learns from the exact points, and never proposes them; it proposes the others first, the fastest in front.
+[[nodiscard]] auto make_preloaded(std::unique_ptr<Search> inner, const Sketches& sketches, const std::vector<KnownPoint>& known) -> std::unique_ptr<Search>;
+
 /// A search whose proposals a model of whole candidates judges.
 [[nodiscard]] auto make_judged(std::unique_ptr<Search> inner, const Sketches& sketches, std::shared_ptr<CandidateModel> model, ModelTask task, uint64_t seed) -> std::unique_ptr<Search>;
 

@@ -50,6 +50,10 @@ auto write_reproducers(const std::vector<FailureCause>& causes, const std::strin
   std::filesystem::create_directories(folder, problem);
   for (size_t i = 0; i < causes.size(); ++i) {
     const std::string path = fmt::format("{}/{}-{}.json", folder, name, i + 1);
+    if (causes[i].trace.empty()) {
+      out.emplace_back();
+      continue;
+    }
     out.push_back(write_file(path, causes[i].trace + "\n").ok() ? path : std::string());
   }
   return out;

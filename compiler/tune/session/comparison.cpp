@@ -85,6 +85,8 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
     result.spread_seconds = finalist.spread;
     result.timings = finalist.timings;
     result.figures = finalist.figures;
+    result.program = std::move(finalist.program);
+    result.log_line = std::move(finalist.log_line);
     break;
   }
   if (wrong > 1) { result.notes.push_back(std::to_string(wrong - 1) + " more candidates were left out for the same reason"); }

@@ -20,6 +20,8 @@ struct Finalist {
   int timings = 0;
   int64_t record = 0;
   std::string figures = {};
+  std::string program = {};          // see `SessionResult`
+  std::string log_line = {};
 };
 
 struct Comparison::Parts {

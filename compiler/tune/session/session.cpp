@@ -101,8 +101,10 @@ class Session {
     int64_t record = 0;
     std::string figures = {};
     std::optional<schedule::Schedule> sch = {};            // for the runner of others
+    IRModule own = {};                                     // the program, where it is another one than the session's
+    std::string log_line = {};
   };
-  struct Made { std::string json; std::string python; schedule::Schedule sch; };
+  struct Made { std::string json; std::string python; schedule::Schedule sch; IRModule own; };
   /// A candidate that is not made: the reason, and the trace that reproduces it.
   struct NotMade { std::string outcome; std::string note; std::string trace; bool is_prefix = false; };
 
@@ -156,6 +158,17 @@ class Session {
               const std::string& note, uint64_t lowered) -> Status;
   auto confirm(WorkerPool& pool) -> void;
   void recall(const std::vector<Record>& records);
+  void recall(const Record& record, const IRModule& own);
+  /// The key of the records of a program; null: that of the session.
+  [[nodiscard]] auto key_of(const IRModule& own) const -> TaskKey { return own ? TaskKey{structural_hash(own), key_.target, key_.machine} : key_; }
+  /// The key of a candidate in `recorded_`.
+  [[nodiscard]] static auto name_of(const IRModule& own, const std::string& trace) -> std::string { return own ? fmt::format("{:x} {}", structural_hash(own), trace) : trace; }
+  [[nodiscard]] auto recorded(const Tried& tried) const -> const Record* {
+    auto known = recorded_.find(name_of(tried.own, tried.candidate.trace));
+    return known != recorded_.end() ? &known->second : nullptr;
+  }
+  /// Finds the earlier records of the programs of candidates.
+  auto open_programs(const std::vector<Tried>& candidates) -> Status;
 
   IRModule module_;
   Name function_;
@@ -169,6 +182,7 @@ class Session {
   std::unique_ptr<Search> search_;
   std::optional<Database> database_;
   std::vector<Record> records_;                            // of earlier searches
+  std::vector<std::pair<IRModule, std::vector<Record>>> own_records_;   // of the programs that points have of their own
   std::unique_ptr<WorkerPool> pool_;
   int trials_limit_ = 0;                                   // of the present call of `search_until`
   FailureCauses causes_;
@@ -181,7 +195,8 @@ class Session {
   uint64_t plain_hash_ = 0;                                // BuildReply::object_hash of the program as written; 0: not built
   uint64_t next_id_ = 2;                                   // 1: the program as written
   std::vector<Tried> measured_;                            // fastest first
-  std::unordered_map<std::string, Record> recorded_;       // by trace
+  std::unordered_map<std::string, Record> recorded_;       // by `name_of`
+  std::unordered_map<std::string, double> known_;          // seconds of trials from elsewhere, by `name_of`; 0: it has no time
   std::unordered_map<uint64_t, double> seconds_by_code_;   // by BuildReply::object_hash: equal code is measured once
 };
 
@@ -194,9 +209,11 @@ constexpr size_t usual_batch = 16;
 constexpr const char* empty_trace = "[[], []]";
 
 auto Session::make(const Proposal& proposal) const -> std::variant<Made, NotMade> {
-  schedule::Schedule sch(module_, static_cast<int64_t>(options_.seed % 2147483646) + 1);
-  Status done = sch.func_working_on() == function_ ? ok() : sch.work_on(function_);
   const Sketch& sketch = *sketches_[proposal.sketch];
+  const IRModule own = sketch.own_program(proposal.point);
+  const IRModule& program = own ? own : module_;
+  schedule::Schedule sch(program, static_cast<int64_t>(options_.seed % 2147483646) + 1);
+  Status done = sch.func_working_on() == function_ ? ok() : sch.work_on(function_);
   if (done.ok()) { done = sketch.apply(sch, proposal.point); }
   if (!done.ok()) {
     const Diagnostic& first = done.diagnostics().front();
@@ -205,9 +222,9 @@ auto Session::make(const Proposal& proposal) const -> std::variant<Made, NotMade
     const std::optional<schedule::Trace> whole = sketch.known_trace(proposal.point);
     return NotMade{outcome, first.message(), schedule::trace_to_json(whole ? *whole : sch.trace()), !whole};
   }
-  Made made{schedule::trace_to_json(sch.trace()), {}, sch};
+  Made made{schedule::trace_to_json(sch.trace()), {}, sch, own};
   if (options_.keep_order) {
-    if (std::string why = why_order_changes(module_, sch.module(), function_); !why.empty()) { return NotMade{"adds in another order", std::move(why), std::move(made.json)}; }
+    if (std::string why = why_order_changes(program, sch.module(), function_); !why.empty()) { return NotMade{"adds in another order", std::move(why), std::move(made.json)}; }
   }
   for (const std::string& line : sch.trace().python_lines()) { made.python += line + "\n"; }
   return made;
@@ -242,14 +259,18 @@ auto Session::settle(Database& database, Tried tried, Outcome outcome, double se
   record.note = note;
   record.seed = options_.seed;
   record.trial = progress_.trials;
+  record.line = tried.log_line = sketches_[tried.proposal.sketch]->log_line(tried.proposal.point, outcome == Outcome::Measured ? seconds : 0);
   if (is_ranking_) {
-    recorded_.emplace(record.trace, record);
-  } else if (auto known = recorded_.find(tried.candidate.trace); known == recorded_.end()) {
-    LOOPSMITH_TRY(id, database.add(key_, record));
+    recorded_.emplace(name_of(tried.own, record.trace), record);
+  } else if (const Record* known = recorded(tried); known == nullptr) {
+    const TaskKey task = key_of(tried.own);
+    if (tried.own) { LOOPSMITH_CHECK(database.add_workload(task, label_, print_script(tried.own))); }
+    LOOPSMITH_TRY(id, database.add(task, record));
     record.id = id;
-    recorded_.emplace(record.trace, record);
+    recorded_.emplace(name_of(tried.own, record.trace), record);
   } else {
-    record.id = known->second.id;
+    record.id = known->id;
+    if (known->line.empty() && !record.line.empty()) { LOOPSMITH_CHECK(database.set_line(record.id, record.line)); }
     ++progress_.from_database;
   }
   ++progress_.trials;
@@ -264,7 +285,8 @@ auto Session::settle(Database& database, Tried tried, Outcome outcome, double se
     seconds > 0 ? search_->learn(tried.proposal, seconds, false) : search_->reject(tried.proposal);
     ++progress_.failures[outcome_name(outcome)];
     ++progress_.sketches[tried.proposal.sketch].failed;
-    causes_.add(outcome_name(outcome), note, tried.candidate.trace);
+    // The commands that reproduce a failure take the program of the file.
+    causes_.add(outcome_name(outcome), note, tried.own ? std::string() : tried.candidate.trace);
   }
   if (outcome == Outcome::Measured) {
     SketchTally& tally = progress_.sketches[tried.proposal.sketch];
@@ -361,8 +383,14 @@ auto Session::propose(size_t wanted) -> std::vector<Tried> {
         reject(proposal, *why);
         continue;
       }
-      auto& [json, python, sch] = std::get<Made>(made);
+      auto& [json, python, sch, own] = std::get<Made>(made);
+      if (auto known = known_.find(name_of(own, json)); known != known_.end()) {
+        known->second > 0 ? search_->learn(proposal, known->second, true) : search_->reject(proposal);
+        continue;
+      }
       fresh.push_back({std::move(proposal), {next_id_++, std::move(json)}, std::move(python), 0, 0, 0});
+      if (own) { fresh.back().candidate.module = print_script(sch.module()); }
+      fresh.back().own = std::move(own);
       if (options_.runner) { fresh.back().sch = std::move(sch); }
     }
   }
@@ -378,14 +406,14 @@ auto Session::run_elsewhere(std::vector<Tried> fresh, Database& database) -> Sta
   const Timed timed(progress_.profile.measure);
   std::vector<schedule::Schedule> candidates;
   for (const Tried& tried : fresh) {
-    if (!recorded_.contains(tried.candidate.trace)) { candidates.push_back(*tried.sch); }
+    if (recorded(tried) == nullptr) { candidates.push_back(*tried.sch); }
   }
   const std::vector<RunReply> replies = candidates.empty() ? std::vector<RunReply>() : options_.runner->run({module_, function_, target_}, candidates);
   size_t next = 0;
   for (Tried& tried : fresh) {
     tried.sch.reset();
-    if (auto known = recorded_.find(tried.candidate.trace); known != recorded_.end()) {
-      const Record r = known->second;
+    if (const Record* known = recorded(tried)) {
+      const Record r = *known;
       LOOPSMITH_CHECK(settle(database, std::move(tried), r.outcome, r.median_seconds, r.spread_seconds, r.blocks, r.note, r.candidate));
       continue;
     }
@@ -454,6 +482,7 @@ auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
   for (size_t i = 0; i < sketches_.size(); ++i) { progress_.sketches[i].closed = search_->why_closed(i); }
   if (stopping()) { return true; }
   if (fresh.empty()) { return false; }
+  LOOPSMITH_CHECK(open_programs(fresh));
   if (options_.runner) {
     LOOPSMITH_CHECK(run_elsewhere(std::move(fresh), database));
     return true;
@@ -461,7 +490,7 @@ auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
   // Candidates with a record take its time; the others are built and measured.
   std::vector<Candidate> to_build;
   for (const Tried& tried : fresh) {
-    if (!recorded_.contains(tried.candidate.trace)) { to_build.push_back(tried.candidate); }
+    if (recorded(tried) == nullptr) { to_build.push_back(tried.candidate); }
   }
   Deadline begins_before = never();
   if (options_.seconds > 0) { begins_before = start_ + std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(options_.seconds - reserve())); }
@@ -472,8 +501,8 @@ auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
   const Timed timed(progress_.profile.measure);
   size_t next = 0;
   for (Tried& tried : fresh) {
-    if (auto known = recorded_.find(tried.candidate.trace); known != recorded_.end()) {
-      Record r = known->second;
+    if (const Record* known = recorded(tried)) {
+      const Record r = *known;
       LOOPSMITH_CHECK(settle(database, std::move(tried), r.outcome, r.median_seconds, r.spread_seconds, r.blocks, r.note, r.candidate));
       continue;
     }
@@ -532,23 +561,49 @@ auto Session::confirm(WorkerPool& pool) -> void {
 
 // Adds the records of earlier searches that this search did not propose before it was stopped. They count as trials from the database.
 void Session::recall(const std::vector<Record>& records) {
-  std::unordered_set<std::string_view> met;
-  for (const Tried& tried : measured_) { met.insert(tried.candidate.trace); }
-  for (const Record& record : records) {
-    if (record.outcome != Outcome::Measured || record.trace == empty_trace || met.contains(record.trace)) { continue; }
-    auto trace = schedule::trace_from_json(record.trace);
-    if (!trace.ok()) { continue; }
-    Tried tried{{}, {next_id_++, record.trace}, {}, record.median_seconds, record.spread_seconds, record.blocks, record.id};
-    for (const std::string& line : trace->python_lines()) { tried.python += line + "\n"; }
-    auto place = std::upper_bound(measured_.begin(), measured_.end(), record.median_seconds, [](double s, const Tried& t) { return s < t.seconds; });
-    measured_.insert(place, std::move(tried));
-    ++progress_.trials;
-    ++progress_.from_database;
-    progress_.best_seconds = measured_.front().seconds;
-    progress_.best_python = measured_.front().python;
-    progress_.trial_seconds.push_back(record.median_seconds);
-    result_.best_so_far.push_back(progress_.best_seconds);
+  std::unordered_set<std::string> met;
+  for (const Tried& tried : measured_) { met.insert(name_of(tried.own, tried.candidate.trace)); }
+  auto add = [&](const std::vector<Record>& of, const IRModule& own) {
+    for (const Record& record : of) {
+      const bool is_new = record.outcome == Outcome::Measured && record.trace != empty_trace && !met.contains(name_of(own, record.trace));
+      if (is_new) { recall(record, own); }
+    }
+  };
+  add(records, {});
+  for (const auto& [own, of] : own_records_) { add(of, own); }
+}
+
+void Session::recall(const Record& record, const IRModule& own) {
+  auto trace = schedule::trace_from_json(record.trace);
+  if (!trace.ok()) { return; }
+  Tried tried{{}, {next_id_++, record.trace}, {}, record.median_seconds, record.spread_seconds, record.blocks, record.id};
+  if (own) {
+    schedule::Schedule sch(own, 1);
+    if (!sch.replay(*trace)) { return; }
+    tried.candidate.module = print_script(sch.module());
+    tried.own = own;
   }
+  tried.log_line = record.line;
+  for (const std::string& line : trace->python_lines()) { tried.python += line + "\n"; }
+  auto place = std::upper_bound(measured_.begin(), measured_.end(), record.median_seconds, [](double s, const Tried& t) { return s < t.seconds; });
+  measured_.insert(place, std::move(tried));
+  ++progress_.trials;
+  ++progress_.from_database;
+  progress_.best_seconds = measured_.front().seconds;
+  progress_.best_python = measured_.front().python;
+  progress_.trial_seconds.push_back(record.median_seconds);
+  result_.best_so_far.push_back(progress_.best_seconds);
+}
+
+auto Session::open_programs(const std::vector<Tried>& candidates) -> Status {
+  for (const Tried& tried : candidates) {
+    const bool is_known = !tried.own || std::any_of(own_records_.begin(), own_records_.end(), [&](const auto& one) { return one.first == tried.own; });
+    if (is_known) { continue; }
+    LOOPSMITH_TRY(records, database_->records(key_of(tried.own)));
+    for (const Record& record : records) { recorded_.insert_or_assign(name_of(tried.own, record.trace), record); }
+    own_records_.emplace_back(tried.own, std::move(records));
+  }
+  return ok();
 }
 
 /// The hash of the contents of arguments.
@@ -623,9 +678,11 @@ auto Session::make_space() -> Status {
   } else {
     sketches_ = design_space(context);
   }
+  size_t transferred = 0;
   if (options_.transfer) {
     // In front: the first points of each sketch are measured in the order of the sketches.
     Sketches all = transferred_sketches(context, traces_of_others(), most_transferred);
+    transferred = all.size();
     std::move(sketches_.begin(), sketches_.end(), std::back_inserter(all));
     sketches_ = std::move(all);
   }
@@ -636,6 +693,16 @@ auto Session::make_space() -> Status {
   }
   search_ = read_search(options_.search).make(sketches_, options_.seed * 0x9e3779b97f4a7c15ULL + 1);
   search_->use_model(*find_model(options_.model));
+  if (options_.known_points) {
+    std::vector<KnownPoint> known = options_.known_points();
+    for (KnownPoint& one : known) {
+      one.sketch += transferred;
+      // Other points may make the same steps.
+      const std::variant<Made, NotMade> made = one.is_exact ? make({one.sketch, one.point, 0}) : NotMade{};
+      if (const auto* it = std::get_if<Made>(&made)) { known_.insert_or_assign(name_of(it->own, it->json), one.seconds); }
+    }
+    search_ = make_preloaded(std::move(search_), sketches_, known);
+  }
   if (options_.candidate_model) { search_ = make_judged(std::move(search_), sketches_, options_.candidate_model, {module_, function_, target_}, options_.seed + 1); }
   return ok();
 }
@@ -722,11 +789,14 @@ auto Session::finish() -> Result<SessionResult> {
   result_.plain_seconds = progress_.plain_seconds;
   result_.progress = progress_;
   result_.causes = causes_.sorted();
+  result_.tasks = {key_};
+  for (const auto& [own, records] : own_records_) { result_.tasks.push_back(key_of(own)); }
   // The callbacks of the session do not apply to the comparison.
   pool_->stop_when({});
   auto parts = std::make_unique<Comparison::Parts>(Comparison::Parts{
       .finalists = {}, .result = std::move(result_), .causes = std::move(causes_), .pool = std::move(pool_), .database = std::move(*database_), .options = options_, .start = start_});
-  for (Tried& tried : measured_) { parts->finalists.push_back({std::move(tried.candidate), std::move(tried.python), tried.seconds, tried.spread, tried.timings, tried.record, std::move(tried.figures)}); }
+  for (Tried& tried : measured_) { parts->finalists.push_back({std::move(tried.candidate), std::move(tried.python), tried.seconds, tried.spread, tried.timings, tried.record, std::move(tried.figures),
+                                                                            tried.own ? print_script(tried.own) : std::string(), std::move(tried.log_line)}); }
   parts->options.stop = {};
   auto comparison = std::make_unique<Comparison>(std::move(parts));
   if (stopped_ && options_.compare_later && !measured_.empty()) {
@@ -752,15 +822,15 @@ auto Session::run() -> Result<SessionResult> {
 auto Session::repeat_round() -> bool {
   const size_t batch = options_.batch > 0 ? options_.batch : search_->batch();
   std::vector<Tried> fresh = propose(batch <= usual_batch && progress_.trials < static_cast<int>(batch) ? std::min<size_t>(batch, 8) : batch);
-  bool is_recorded = !fresh.empty();
+  bool is_recorded = !fresh.empty() && open_programs(fresh).ok();
   for (Tried& tried : fresh) {
-    auto known = recorded_.find(tried.candidate.trace);
-    if (known == recorded_.end()) {
+    const Record* known = recorded(tried);
+    if (known == nullptr) {
       is_recorded = false;
       --progress_.sketches[tried.proposal.sketch].proposed;
       continue;
     }
-    Record r = known->second;
+    const Record r = *known;
     is_recorded = settle(*database_, std::move(tried), r.outcome, r.median_seconds, r.spread_seconds, r.blocks, r.note, r.candidate).ok() && is_recorded;
   }
   return is_recorded;

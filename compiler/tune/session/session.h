@@ -85,6 +85,8 @@ struct SessionOptions {
   bool keep_order = false;       // only schedules that add in the order of the program: see space/order.h
   /// Makes the space; null: the rules of space/all.cpp do.
   std::function<Result<Sketches>(const SpaceContext&)> space;
+  /// Asked once, behind `space`, whose sketches its points count from 0: see `make_preloaded`. Null: none is known.
+  std::function<std::vector<KnownPoint>()> known_points;
   std::string database;          // path; ":memory:" keeps nothing
   std::vector<std::string> worker;   // program and arguments of a worker
   int workers = 0;               // 0: two; for CUDA as many as the machine has cores, at most 16
@@ -108,6 +110,8 @@ struct SessionResult {
   bool found = false;            // a candidate was measured, and verified if that is requested
   std::string trace;             // TVM's JSON
   std::string trace_python;      // lines of a schedule function's body
+  std::string program;           // the text of the program that the trace schedules, where it is another one than that of the session; empty: that one
+  std::string log_line;          // see `Sketch::log_line`
   double best_seconds = 0;
   double spread_seconds = 0;     // the largest deviation among the turns of the final comparison; without a final comparison, the median absolute deviation
   int timings = 0;               // the number of timings of which `best_seconds` is the median; each timing of a short kernel contains many runs
@@ -121,6 +125,7 @@ struct SessionResult {
   std::vector<double> best_so_far;    // after each trial, seconds
   std::vector<std::string> notes;     // candidates that were wrong, records that were not used
   std::vector<FailureCause> causes;   // of candidates that failed, the most frequent first
+  std::vector<TaskKey> tasks;         // of the records: the session's program, and those that points have of their own
   std::string device;            // that measured, or "runner NAME"; empty: this machine's processor, or none
   bool is_ranked = false;        // no device runs the target: times are estimates, and nothing was measured
   std::string figures;           // of the compiled kernels of the best: "96 registers, no spills, 34 KB shared"

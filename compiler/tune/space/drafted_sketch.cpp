@@ -22,7 +22,8 @@ auto DraftedSketch::draft(const Point& point) const -> double {
   }
   auto [place, is_new] = drafts_.try_emplace(point, never);
   if (!is_new || is_out_of_question(point)) { return place->second; }
-  schedule::Schedule sch(module_, 1);
+  const IRModule own = own_program(point);
+  schedule::Schedule sch(own ? own : module_, 1);
   if (!sch.work_on(function_).ok() || !prepare_draft(sch, point)) { return place->second; }
   if (gpu_) {
     PrimFunc scheduled = sch.module()->find(function_);

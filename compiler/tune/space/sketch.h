@@ -51,10 +51,15 @@ class Sketch {
   /// The number of points; saturates at 1e18.
   [[nodiscard]] auto size() const -> double;
 
-  /// Applies the recipe. An error means that the point is not legal and is skipped.
+  /// The program that a point schedules, where it is another one than that of the space: a template may compute its result in another way for each choice. It has the
+  /// parameters of the space's program. Null: that program.
+  [[nodiscard]] virtual auto own_program(const Point& /*point*/) const -> IRModule { return {}; }
+  /// Applies the recipe to a schedule of the point's program. An error means that the point is not legal and is skipped.
   [[nodiscard]] virtual auto apply(schedule::Schedule& sch, const Point& point) const -> Status = 0;
   /// The steps of a point as a trace, where they are known without applying them; none: only `apply` finds them.
   [[nodiscard]] virtual auto known_trace(const Point& /*point*/) const -> std::optional<schedule::Trace> { return {}; }
+  /// The trial of a point as a line in a log of one of TVM's older tuners; empty: the sketch is of no such tuner. `seconds`: 0 for a trial without a time.
+  [[nodiscard]] virtual auto log_line(const Point& /*point*/, double /*seconds*/) const -> std::string { return {}; }
   /// The expected seconds; infinity for points that are not worth measuring (far too many registers, too few tasks).
   [[nodiscard]] virtual auto draft(const Point& point) const -> double = 0;
   /// The input of the residual model; it has the same length for all points of the sketch.

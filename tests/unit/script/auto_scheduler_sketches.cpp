@@ -1,4 +1,5 @@
 // Sketches of the auto-scheduler: the sketches that TVM's rules make of the tasks of its tutorials, and candidates drawn from them, whose results are kept.
+#include <optional>
 #include <random>
 #include <string>
 
@@ -35,20 +36,26 @@ struct Sketched {
 };
 
 /// Draws candidates of every sketch. Each applies, keeps the results, and its steps give the same program when they are read as those of a record.
-void require_candidates(const std::string& text, int count) {
-  Sketched of(text);
+void require_candidates(const std::string& text, int count, const SketchOptions& options = {.cores = 2}) {
+  Sketched of(text, options);
   std::mt19937 random(7);
   TaskSession& session = of.session;
   for (size_t i = 0; i < of.sketches.size(); ++i) {
-    const std::vector<Decision> decisions = decisions_of(of.initial, of.sketches[i]);
+    const std::vector<Decision> decisions = decisions_of(of.initial, of.sketches[i], of.options);
     for (int n = 0; n < count; ++n) {
-      std::vector<size_t> chosen;
-      for (const Decision& one : decisions) { chosen.push_back(random() % one.choices.size()); }
       auto find_extents = [&](const std::vector<Step>& steps) -> std::optional<std::vector<std::vector<int64_t>>> {
         auto applied = apply_candidate(session.file, session.tasks[0], of.prepared, steps);
         return applied.ok() ? std::optional(applied->extents) : std::nullopt;
       };
-      auto state = candidate_of(of.initial, of.sketches[i], decisions, chosen, of.options, find_extents);
+      std::vector<size_t> chosen;
+      std::optional<State> state;
+      // Many tiles make blocks that a GPU does not have.
+      for (int draw = 0; !state && draw < 20'000; ++draw) {
+        chosen.clear();
+        for (const Decision& one : decisions) { chosen.push_back(random() % one.choices.size()); }
+        state = candidate_of(of.initial, of.sketches[i], decisions, chosen, of.options, find_extents);
+        if (!options.gpu) { break; }
+      }
       INFO(fmt::format("sketch {}, candidate {}, seed 7:\n{}", i, n, of.text(i)));
       REQUIRE(state);
       auto applied = apply_candidate(session.file, session.tasks[0], of.prepared, state->steps());
@@ -63,6 +70,11 @@ void require_candidates(const std::string& text, int count) {
       schedule::Schedule again(read->program, 1);
       REQUIRE(again.replay(read->trace).ok());
       REQUIRE(structural_equal(again.module(), made));
+      // The choices are found again in the steps.
+      const auto found = choices_of(of.initial, of.sketches[i], decisions, state->steps(), of.options, find_extents);
+      REQUIRE(found);
+      REQUIRE(found->is_exact);
+      REQUIRE(candidate_of(of.initial, of.sketches[i], decisions, found->chosen, of.options, find_extents)->steps() == state->steps());
     }
   }
 }
@@ -145,6 +157,44 @@ TEST_CASE("candidates of the sketches of a product", "[auto_scheduler]") { requi
 TEST_CASE("candidates of the sketches of a product without a consumer", "[auto_scheduler]") { require_candidates(product, 2); }
 TEST_CASE("candidates of the sketches of a convolution", "[auto_scheduler]") { require_candidates(conv2d_layer, 2); }
 TEST_CASE("candidates of the sketches of softmax", "[auto_scheduler]") { require_candidates(reduction, 1); }
+
+namespace {
+
+// A small GPU, whose limits small tasks reach.
+const SketchOptions on_gpu = {.cores = 2, .gpu = GpuParameters{.warp = 4, .block_threads = 64, .virtual_threads = 4}};
+
+}  // namespace
+
+TEST_CASE("a product with a consumer on a GPU has one sketch, in which both read shared memory", "[auto_scheduler]") {
+  Sketched of(matmul_add, on_gpu);
+  REQUIRE(of.sketches.size() == 1);
+  REQUIRE(of.text(0) ==
+          "SP 2 0 16 [0, 0, 0, 0] 1\nSP 2 5 16 [0, 0, 0, 0] 1\nSP 2 10 32 [0, 0] 1\nRE 2 [0, 5, 1, 6, 2, 7, 10, 11, 3, 8, 12, 4, 9]\n"
+          "FSP 4 0 0 3\nFSP 4 4 1 3\nRE 4 [0, 4, 1, 5, 2, 6, 3, 7]\nCA 2 4 5\nCHR 1 shared [2]\nCA 2 3 6\nCHR 0 shared [3]\nCA 1 4 6\n");
+}
+
+TEST_CASE("a long reduction on a GPU is shared by the threads of a warp, in the kernel of its reader", "[auto_scheduler]") {
+  Sketched of(R"(from tvm import te, auto_scheduler
+
+@auto_scheduler.register_workload
+def sums(N, M):
+    A = te.placeholder((N, M), name="A")
+    k = te.reduce_axis((0, M), name="k")
+    B = te.compute((N,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    C = te.compute((N,), lambda i: B[i] * 2.0, name="C")
+    return [A, C]
+
+task = auto_scheduler.SearchTask(func=sums, args=(8, 96), target="llvm")
+)", on_gpu);
+  REQUIRE(of.sketches.size() == 2);
+  REQUIRE(of.text(0) == "SP 2 0 8 [4] 1\nAN 2 1 6\nFSP 1 1 0 1\nAN 1 2 6\nCA 1 2 0\n");
+  REQUIRE(of.text(1).empty());
+}
+
+TEST_CASE("candidates for GPUs of a product", "[auto_scheduler]") { require_candidates(matmul_add, 2, on_gpu); }
+TEST_CASE("candidates for GPUs of a product without a consumer", "[auto_scheduler]") { require_candidates(product, 2, on_gpu); }
+TEST_CASE("candidates for GPUs of a convolution", "[auto_scheduler]") { require_candidates(conv2d_layer, 2, on_gpu); }
+TEST_CASE("candidates for GPUs of softmax", "[auto_scheduler]") { require_candidates(reduction, 1, on_gpu); }
 
 TEST_CASE("a rule of a file makes its sketch, and the record of the sketch is right", "[auto_scheduler]") {
   tests::TaskSession session(R"(from tvm import te, auto_scheduler

@@ -76,6 +76,31 @@ TEST_CASE("records survive reopening, in order, and the best is the fastest that
   CHECK(workloads->front().task == task);
 }
 
+TEST_CASE("the line of a log stays with its record, also in files of earlier versions, and goes with it") {
+  TempFile file;
+  {
+    auto db = Database::open(file.path);
+    REQUIRE(db.ok());
+    REQUIRE(db->add_workload(task, "matmul", "text").ok());
+    Record one = record(1, Outcome::Measured, 0.5);
+    one.line = "{\"input\": []}";
+    REQUIRE(db->add(task, one).ok());
+    auto other = db->add(task, record(2, Outcome::Measured, 0.25));
+    REQUIRE(other.ok());
+    REQUIRE(db->records(task)->at(1).line.empty());
+    REQUIRE(db->set_line(*other, "first").ok());
+    REQUIRE(db->set_line(*other, "second").ok());
+  }
+  auto db = Database::open(file.path);
+  REQUIRE(db.ok());
+  REQUIRE(db->records(task)->at(0).line == "{\"input\": []}");
+  REQUIRE((*db->best(task))->line == "second");
+  REQUIRE((*db->find(task, 1))->line == "{\"input\": []}");
+  REQUIRE(db->forget({.beyond = 1}).ok());
+  REQUIRE(db->records(task)->size() == 1);
+  REQUIRE(db->records(task)->at(0).line == "second");
+}
+
 TEST_CASE("times that no call can take are neither added nor read") {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   for (double wrong : {infinite, -infinite, 1e308, -1.0, 0.0, std::numeric_limits<double>::quiet_NaN()}) {

@@ -231,3 +231,30 @@ TEST_CASE("task schedulers of TVM: the gradient of a task, and parameters in par
     CHECK(!problem.empty());
   }
 }
+
+TEST_CASE("a search that is preloaded proposes near points first, and never the known ones", "[search]") {
+  for (const SearchKind& kind : search_kinds()) {
+    Sketches sketches;
+    sketches.push_back(std::make_unique<Bowl>("a", std::vector<size_t>{4, 5}, 1.0));
+    sketches.push_back(std::make_unique<Bowl>("b", std::vector<size_t>{3}, 2.0));
+    const std::vector<KnownPoint> known = {{0, {1, 2}, 1.5, true}, {0, {0, 0}, 3.0, false}, {1, {2}, 2.5, false}, {0, {3, 3}, 0, true}, {0, {1, 2}, 1.4, true}};
+    auto search = make_preloaded(kind.make(sketches, 7), sketches, known);
+    std::set<At> proposed;
+    std::vector<At> order;
+    for (;;) {
+      const std::vector<Proposal> more = search->propose(4);
+      if (more.empty()) { break; }
+      for (const Proposal& one : more) {
+        INFO(kind.name);
+        REQUIRE(proposed.insert({one.sketch, one.point}).second);
+        order.push_back({one.sketch, one.point});
+        search->learn(one, 1, true);
+      }
+    }
+    INFO(kind.name);
+    REQUIRE(order.at(0) == At{1, {2}});
+    REQUIRE(order.at(1) == At{0, {0, 0}});
+    // All points but the two that are exact.
+    REQUIRE(order.size() == 20 + 3 - 2);
+  }
+}
