@@ -198,9 +198,9 @@ TEST_CASE("in another file too a block's name is of the function that the schedu
   CHECK(renamed(files, files.at("use.py", "second\")\n    sch.get_loops(\"copy", 28)) == Lines{"kern.py 13:26", "use.py 8:19"});
   Texts unclear({{"kern.py", two_functions}, {"use.py", "from kern import M\n\n@ls.schedule(M)\ndef s(sch: tir.Schedule):\n    sch.work_on(WHICH)\n    sch.get_loops(\"copy\")\n"}});
   CHECK(renamed(unclear, unclear.at("kern.py", "T.block(\"copy", 9)) ==
-        Lines{"\"copy\" in line 6 of use.py may be a block of `first` or of `second`: say which with `func_name=`, or with `work_on` before it"});
+        Lines{"\"copy\" in line 6 of use.py may be a block of `first` or of `second`: name the program by `func_name=`, or by `work_on` before it"});
   CHECK(renamed(unclear, unclear.at("use.py", "\"copy", 1)) ==
-        Lines{"\"copy\" in line 6 may be a block of `first` or of `second`: say which with `func_name=`, or with `work_on` before it"});
+        Lines{"\"copy\" in line 6 may be a block of `first` or of `second`: name the program by `func_name=`, or by `work_on` before it"});
 }
 
 TEST_CASE("blocks of a program that a function of another file makes") {

@@ -108,14 +108,14 @@ TEST_CASE("a search begins with the answers to its questions; invalid answers co
   stage.open("a", "x");
   Json tune = {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}, {"trials", 3}}}}};
   Json asked = stage.answer_to(stage.ask("command/resolve", tune))["result"];
-  REQUIRE(asked["formFields"].size() == 3);
+  REQUIRE(asked["formFields"].size() == 4);
   CHECK(asked["formFields"][0]["default"] == 3);
   asked.erase("formFields");
-  asked["formAnswers"] = {"40", 12.5, "llvm -num-cores=1"};
+  asked["formAnswers"] = {"40", 12.5, "llvm -num-cores=1", "metaschedule"};
   Json ready = stage.answer_to(stage.ask("command/resolve", asked))["result"];
   CHECK(ready == asked);
   stage.ask("workspace/executeCommand", ready);
-  CHECK(stage.job_arguments == std::vector<std::string>{"tune", "-", "--json", "--function", "f", "--target", "llvm -num-cores=1", "--trials", "40", "--time", "12.5"});
+  CHECK(stage.job_arguments == std::vector<std::string>{"tune", "-", "--json", "--function", "f", "--target", "llvm -num-cores=1", "--space", "metaschedule", "--trials", "40", "--time", "12.5"});
   stage.front.on_job_end(1, ExitStatus{}, "");
   ready["formAnswers"] = {1};
   stage.ask("workspace/executeCommand", ready);

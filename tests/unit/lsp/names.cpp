@@ -172,7 +172,7 @@ auto problem_at(const std::string& text, const std::string& what, size_t more) -
   workspace::Document document("file:///t.tir", 1, text);
   return rename(*document.snapshot(), static_cast<uint32_t>(text.find(what) + more), "fresh").problem;
 }
-const std::string unclear = " may be a block of `first` or of `second`: say which with `func_name=`, or with `work_on` before it";
+const std::string unclear = " may be a block of `first` or of `second`: name the program by `func_name=`, or by `work_on` before it";
 
 }  // namespace
 
