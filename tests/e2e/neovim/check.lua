@@ -342,7 +342,12 @@ local ok, err = xpcall(function()
   check('signature help', signature and signature.signatures[1].label:find('split(', 1, true) == 1 and vim.inspect(signature):find('loop `i`', 1, true) ~= nil,
     signature and signature.signatures[1].label or 'none')
   local block = { get, (get_line:find('"C"')) }
-  local uses = ask('textDocument/references', { context = { includeDeclaration = true } }, block)
+  local uses
+  -- The calls are those of the schedule's last run, which goes on beside the requests.
+  wait('references of a block', function()
+    uses = ask('textDocument/references', { context = { includeDeclaration = true } }, block)
+    return uses and #uses == 5
+  end)
   check('references of a block, calls that work on it too', uses and #uses == 5, uses and #uses or 'none')
   local marks = ask('textDocument/documentHighlight', nil, { line_of('C%[vi, vj%] = C'), 12 })
   local kinds = {}
