@@ -251,6 +251,24 @@ void Kernel::own_local_memory(Frame& frame) const {
   }
 }
 
+/// Writes changes of that memory back, thread by thread: the next loops over the threads of the block read them.
+void Kernel::keep_local_memory() {
+  for (const auto& storage : parent_.storages) {
+    Memory* outside = storage.get();
+    if (!outside || !outside->is_of_thread) { continue; }
+    const size_t number = static_cast<size_t>(&storage - parent_.storages.data());
+    const std::vector<char> before(outside->data, outside->data + outside->bytes);
+    for (const auto& fiber : fibers_) {
+      const Memory* own = fiber->frame.storages[number].get();
+      if (!own || !own->is_of_thread || own->bytes != outside->bytes) { continue; }
+      for (size_t i = 0; i < before.size(); ++i) {
+        if (own->data[i] != before[i]) { outside->data[i] = own->data[i]; }
+      }
+      for (size_t i = 0; i < std::min(own->written.size(), outside->written.size()); ++i) { outside->written[i] = outside->written[i] | own->written[i]; }
+    }
+  }
+}
+
 void Kernel::start_threads(bool is_launch) {
   uint64_t instance = parent_.watch ? parent_.watch->fresh_instance() : 0;
   if (parent_.watch) {
@@ -346,6 +364,7 @@ void Kernel::run(const Statement& body, bool is_launch) {
     failed = going = true;
   }
   *parent_.allocated = allocated;
+  if (is_launch) { keep_local_memory(); }
   collect();
 }
 

@@ -67,6 +67,7 @@ class Kernel {
   void give_up();
   void start_threads(bool is_launch);
   void own_local_memory(Frame& frame) const;
+  void keep_local_memory();
   void collect();
   static void enter(unsigned high, unsigned low);
 
