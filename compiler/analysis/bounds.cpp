@@ -267,7 +267,7 @@ class Bounds {
     const int64_t size = *bytes_of_element(buffer);
     auto last_byte = first_byte(buffer, last);
     if (last_byte && *last_byte <= *end - size) { return; }
-    // How many rows of the first dimension fit.
+    // The number of rows of the first dimension that fit.
     std::vector<int64_t> second(a.indices->size(), 0);
     second[0] = 1;
     const int64_t begin = *first_byte(buffer, std::vector<int64_t>(second.size(), 0)), row = first_byte(buffer, second).value_or(0) - begin;

@@ -297,7 +297,7 @@ auto end_of_outer_reduction(const StateStage& stage) -> std::optional<size_t> {
   return out;
 }
 
-// What a stage with tiles reads is copied to shared memory, a part for each step of its outermost reduction.
+// Copies the tensors that a stage with tiles reads to shared memory, a part for each step of its outermost reduction.
 auto add_cache_read() -> SketchRule {
   return {"AddCacheRead",
           [](const State& state, size_t stage) {
