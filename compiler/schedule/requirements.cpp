@@ -88,14 +88,14 @@ auto require_one_buffer(const Context& cx, const FuncState& func, const Place& b
 
 }  // namespace
 
+auto require_no_second_buffer(const Context& cx, const PlaceArg& block) -> Status { return require_one_buffer(cx, *block.func, *block, true); }
+
 auto require_nothing_between(const Context& cx, const PlaceArg& at) -> Status {
   const Order order = cx.primitive.effects.order;
   const OutsideBlocks& outside = at.func->outside_blocks();
   if (outside.empty()) { return ok(); }
-  // A scope belongs to one of the two buffers only.
-  const bool is_scope = cx.primitive.name == "set_scope";
   if (at->is_block()) {
-    if (order != Order::Untouched || is_scope) { LOOPSMITH_CHECK(require_one_buffer(cx, *at.func, *at, is_scope)); }
+    if (order != Order::Untouched) { LOOPSMITH_CHECK(require_one_buffer(cx, *at.func, *at, false)); }
   } else if (order != Order::Untouched && order != Order::Kept) {
     for (const Place* block : at.func->child_blocks(*at)) { LOOPSMITH_CHECK(require_one_buffer(cx, *at.func, *block, false)); }
   }

@@ -20,11 +20,13 @@ namespace loopsmith::schedule {
 /// buffer that a plain statement of its scope touches, if one of the two writes it. A loop contains no such statement, unless the primitive keeps the
 /// order of its statements. No written memory that a block accesses has a second buffer.
 [[nodiscard]] auto require_nothing_between(const Context& cx, const PlaceArg& at) -> Status;
+/// The memory that the block writes has no second buffer: a change of the memory would reach only one of the two.
+[[nodiscard]] auto require_no_second_buffer(const Context& cx, const PlaceArg& block) -> Status;
 /// All statements with an effect below the loop belong to blocks. With `no_loads`, so do all loads.
 [[nodiscard]] auto require_blocks_only(const Context& cx, const PlaceArg& loop, bool no_loads = false) -> Status;
-/// The block around; an error for the root block.
 /// The error that a primitive cannot change the root block; its remedy names a block inside.
 [[nodiscard]] auto root_block_error(const Context& cx, const FuncState& func, const Place& root) -> Diagnostic;
+/// The block around a loop or block; an error for the root block.
 [[nodiscard]] auto require_scope(const Context& cx, const PlaceArg& at) -> Result<const Place*>;
 [[nodiscard]] auto require_stage_pipeline(const Context& cx, const FuncState& func, const Place& scope) -> Status;
 [[nodiscard]] auto require_complete(const Context& cx, const FuncState& func, const Place& block) -> Status;

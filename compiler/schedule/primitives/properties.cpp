@@ -135,6 +135,7 @@ struct SetScope {
   struct Args { BlockArg block; int64_t buffer_index = 0; std::string storage_scope; };
   struct Plan { Buffer buffer; const Place* site; };
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    LOOPSMITH_CHECK(require_no_second_buffer(cx, args.block));
     LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer_index, true));
     LOOPSMITH_CHECK(require_storage_scope(cx, args.storage_scope));
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
