@@ -18,8 +18,8 @@
 #include "support/text.h"
 #include "support/text_diff.h"
 #include "syntax/schedule_form.h"
-#include "workspace/edits/certificate.h"
 #include "workspace/edits/migration.h"
+#include "workspace/edits/replacing.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -281,111 +281,6 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
 
 namespace {
 
-/// The lines below the head of a schedule function, without their indentation, with its variable for the schedule renamed.
-auto statements_of(std::string_view function_text, const std::string& variable) -> std::vector<std::string> {
-  std::vector<std::string> lines;
-  bool is_below = false;
-  std::string was;
-  while (!function_text.empty()) {
-    size_t end = std::min(function_text.find('\n'), function_text.size());
-    std::string_view line = function_text.substr(0, end);
-    function_text.remove_prefix(std::min(end + 1, function_text.size()));
-    if (!is_below) {
-      is_below = line.starts_with("def ");
-      size_t open = line.find('(');
-      if (is_below && open != std::string_view::npos) { was = line.substr(open + 1, line.find_first_of(":,)", open) - open - 1); }
-      continue;
-    }
-    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-    std::string out;
-    char quote = 0;
-    for (size_t i = 0; i < line.size(); ++i) {
-      char c = line[i];
-      bool begins = quote == 0 && line.substr(i).starts_with(was + ".") && (i == 0 || (!is_name_part(line[i - 1]) && line[i - 1] != '.'));
-      if (begins) {
-        out += variable;
-        i += was.size() - 1;
-        continue;
-      }
-      if (c == '"' || c == '\'') { quote = quote == 0 ? c : quote == c ? '\0' : quote; }
-      out += c;
-    }
-    lines.push_back(std::move(out));
-  }
-  while (!lines.empty() && lines.back().empty()) { lines.pop_back(); }
-  return lines;
-}
-
-/// True for a statement that changes the schedule, or reads something from it.
-auto is_step(const syntax::Stmt& statement, const script::Step* step, const IRModule& before, Name variable) -> bool {
-  if (step != nullptr && (!step->named.empty() || (step->after != nullptr && before && !before.same_as(step->after->module())))) { return true; }
-  bool found = false;
-  syntax::walk(statement, [&](const syntax::Node& node) {
-    const auto* attribute = node.as<syntax::AttributeExpr>();
-    const auto* object = attribute != nullptr ? attribute->object->as<syntax::NameExpr>() : nullptr;
-    found = found || (object != nullptr && object->name == variable && schedule::find_primitive(attribute->attr.name.view()) != nullptr);
-    return !found;
-  });
-  return found;
-}
-
-/// The whole lines of steps, with the comments that a search wrote above them. Begins at `least` or later.
-auto with_certificate(const Snapshot& snapshot, Span lines, uint32_t least) -> Span {
-  Span out = lines;
-  for (uint32_t line = snapshot.lines().line_of(lines.begin); line > 0; --line) {
-    uint32_t start = snapshot.lines().line_start(snapshot.text(), line - 1);
-    std::string_view above = snapshot.lines().line_text(snapshot.text(), line - 1);
-    above.remove_prefix(std::min(above.find_first_not_of(" \t"), above.size()));
-    if (start < least || !above.starts_with("#")) { break; }
-    if (above.starts_with("# " + std::string(workspace::tuned_comment))) { out.begin = start; }
-  }
-  return out;
-}
-
-// Replaces the whole function of a schedule by another function with the old name.
-void replace_function(const Snapshot& snapshot, const Body& body, std::string_view function_text, TextRewrite& rewrite) {
-  ScheduleInFile written = in_form_of(snapshot, function_text);
-  std::string text = workspace::with_line_breaks(written.text, workspace::line_break_of(snapshot.text()));
-  size_t begin = text.find("def ");
-  size_t end = begin == std::string::npos ? begin : text.find('(', begin);
-  const syntax::PlacedItem* placed = snapshot.syntax().item_at(body.item_begin);
-  if (end == std::string::npos || placed == nullptr || !indent_at(snapshot, body.item_begin).empty()) {
-    rewrite.why_not = "only functions at the top of a file are replaced";
-    return;
-  }
-  text = text.substr(0, begin + 4) + body.def->name.name.str() + text.substr(end);
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
-  uint32_t last = placed->end();
-  while (last > placed->offset && (snapshot.text()[last - 1] == '\n' || snapshot.text()[last - 1] == '\r')) { --last; }
-  if (written.imports) { rewrite.edits.push_back(std::move(*written.imports)); }
-  rewrite.edits.push_back({{placed->offset, last}, std::move(text)});
-}
-
-// Statements that stay must not use names that the replaced statements bound or the new ones bind. The reason against the rewrite, if one does.
-auto name_that_stays_used(const Snapshot& snapshot, const script::FileSchedule& schedule, const std::function<bool(Span)>& is_in_replaced,
-                          const std::vector<std::string>& lines, uint32_t made_end) -> std::optional<std::string> {
-  NameTable names = names_of(snapshot);
-  std::vector<uint32_t> gone;
-  for (const Occurrence& o : names.occurrences) {
-    if (o.role == Role::Bind && is_in_replaced(o.span)) { gone.push_back(o.entity); }
-  }
-  for (const Occurrence& o : names.occurrences) {
-    const Entity& entity = names.entities[o.entity];
-    if (o.role == Role::Bind || o.span.begin < made_end || is_in_replaced(o.span)) { continue; }
-    bool is_gone = std::find(gone.begin(), gone.end(), o.entity) != gone.end();
-    bool is_bound_anew = std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
-      size_t equals = line.find(" = ");
-      if (equals == std::string::npos || line.starts_with("#")) { return false; }
-      std::string targets = ", " + line.substr(0, equals) + ",";
-      return targets.find(", " + entity.name.str() + ",") != std::string::npos;
-    });
-    if (is_gone || (is_bound_anew && entity.function == (schedule.place != SIZE_MAX ? DeclId{} : schedule.decl))) {
-      return fmt::format("`{}` is used in line {}, which is not a step of the schedule", entity.name.view(), snapshot.lines().line_of(o.span.begin) + 1);
-    }
-  }
-  return std::nullopt;
-}
-
 // The lines of each statement, and true for each statement that cannot be removed: only statements on lines of their own can.
 auto removable_lines(const Snapshot& snapshot, const Body& body, const script::FileSchedule& schedule, Removed removed) -> std::pair<std::vector<Span>, std::vector<bool>> {
   std::vector<Span> lines;
@@ -417,68 +312,15 @@ auto removable_lines(const Snapshot& snapshot, const Body& body, const script::F
 }  // namespace
 
 auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, std::string_view function_text) -> TextRewrite {
-  TextRewrite rewrite{fmt::format("Replace `{}` with the best schedule", schedule.name.view()), {}, {}};
-  Body body = body_of(snapshot, schedule.decl);
-  std::optional<syntax::ScheduleForm> form = body.def != nullptr ? std::optional(schedule.form) : std::nullopt;
-  if (form && (form->is_nested || !schedule.others.empty())) {
-    rewrite.why_not = form->is_nested ? "its schedule is made inside a statement, whose other work would be lost" : "its function makes several schedules";
-    return rewrite;
-  }
-  std::string eol = line_break_of(snapshot);
-  if (!form) {
-    rewrite.why_not = fmt::format("`{}` is no schedule any more", schedule.name.view());
-    return rewrite;
-  }
-  // Callers of a function that gets its schedule as an argument cannot call one that makes its own schedule.
-  const bool keeps_head = form->made != nullptr || (form->decorator == nullptr && makes_schedules_itself(snapshot));
-  if (!keeps_head) {
-    replace_function(snapshot, body, function_text, rewrite);
-    return rewrite;
-  }
-  std::vector<std::string> lines = statements_of(function_text, form->variable.str());
-  const std::vector<script::Step>* run = schedule.run != nullptr && schedule.is_settled() ? &schedule.run->steps : nullptr;
-  std::vector<bool> is_replaced(body.statements.size(), false);
-  for (size_t i = form->made != nullptr ? form->made_at + 1 : 0; i < body.statements.size(); ++i) {
-    const script::Step* step = run != nullptr && i < run->size() ? &(*run)[i] : nullptr;
-    IRModule before = step == nullptr ? IRModule() : i == 0 ? schedule.run->program : (*run)[i - 1].after != nullptr ? (*run)[i - 1].after->module() : IRModule();
-    is_replaced[i] = is_step(*body.def->body[static_cast<uint32_t>(i)], step, before, form->variable);
-  }
-  auto is_in_replaced = [&](Span span) {
-    for (size_t i = 0; i < body.statements.size(); ++i) {
-      if (is_replaced[i] && span.begin >= body.statements[i].begin && span.end <= body.statements[i].end) { return true; }
+  return workspace::replace_schedule(snapshot, schedule, function_text, [&] {
+    std::vector<workspace::NameUse> uses;
+    NameTable names = names_of(snapshot);
+    for (const Occurrence& o : names.occurrences) {
+      const Entity& entity = names.entities[o.entity];
+      uses.push_back({o.span, entity.name, o.entity, entity.function, o.role == Role::Bind});
     }
-    return false;
-  };
-  uint32_t made_end = form->made != nullptr ? body.statements[form->made_at].end : body.item_begin + body.def->header_span.end;
-  if (auto used = name_that_stays_used(snapshot, schedule, is_in_replaced, lines, made_end)) {
-    rewrite.why_not = std::move(*used);
-    return rewrite;
-  }
-  std::string indent = indent_at(snapshot, body.statements[form->made != nullptr ? form->made_at : 0].begin);
-  std::string text;
-  for (const std::string& line : lines) { text += (text.empty() ? "" : eol + indent) + line; }
-  // Sequences of adjacent steps, with the comments and blank lines between them.
-  bool is_written = false;
-  for (size_t i = 0; i < body.statements.size(); ++i) {
-    if (!is_replaced[i]) { continue; }
-    size_t last = i;
-    while (last + 1 < body.statements.size() && is_replaced[last + 1]) { ++last; }
-    Span region = with_certificate(snapshot, whole_lines(snapshot, {body.statements[i].begin, body.statements[last].end}), made_end);
-    bool shares = (i > 0 && body.statements[i - 1].end > region.begin) || (last + 1 < body.statements.size() && body.statements[last + 1].begin < region.end);
-    if (shares) {
-      rewrite.edits.clear();
-      rewrite.why_not = fmt::format("line {} holds several statements", snapshot.lines().line_of(body.statements[i].begin) + 1);
-      return rewrite;
-    }
-    rewrite.edits.push_back({region, is_written ? std::string() : indent + text + eol});
-    is_written = true;
-    i = last;
-  }
-  if (!is_written) {
-    uint32_t end = line_end_of(snapshot, made_end);
-    rewrite.edits.push_back({{end, end}, eol + indent + text});
-  }
-  return rewrite;
+    return uses;
+  });
 }
 
 auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, const CancelToken& cancel) -> TextRewrite {

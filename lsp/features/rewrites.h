@@ -32,8 +32,7 @@ namespace loopsmith::lsp {
 /// file. No edits: the selection is empty or in no schedule, or contains the statement that makes the schedule.
 [[nodiscard]] auto extract_steps(const workspace::Snapshot& snapshot, Span selection) -> TextRewrite;
 
-/// Replaces a schedule by another schedule function for the same program. A schedule function is replaced and keeps its name; behind
-/// `sch = tir.Schedule(...)` only the steps are replaced, and other statements stay. No edits: see `why_not`.
+/// `workspace::replace_schedule` with the names that the snapshot's text uses.
 [[nodiscard]] auto replace_schedule(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, std::string_view function_text) -> TextRewrite;
 
 /// The statements that may be removed. Steps: only steps of the schedule (statements that check, print or return something stay, with the steps that they need).

@@ -1,6 +1,6 @@
 // Inserts schedule functions into a text: behind a program (the editor) or at the end of the file (`tune --insert`, `:save`, the editor's rewriting of
-// schedules of tensor expressions), in the form that the file requires, with the imports that the form needs. Holes are filled by holes.h; the editor
-// replaces the statements of an existing schedule in lsp/features/rewrites.h.
+// schedules of tensor expressions), in the form that the file requires, with the imports that the form needs. Holes are filled by holes.h; replacing.h
+// replaces an existing schedule.
 #pragma once
 
 #include <optional>
