@@ -13,9 +13,9 @@
 #include "driver/command.h"
 #include "driver/execution.h"
 #include "schedule/primitive.h"
-#include "script/reference.h"
 #include "support/output.h"
 #include "support/spelling.h"
+#include "workspace/reference.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -92,14 +92,14 @@ auto run_command(std::string_view name, std::vector<std::string> args) -> int {
     }
     // Primitives and their reference page. A command with the same name (`trace`, `schedule`) takes precedence.
     if (args[0] == "primitives") {
-      fmt::print("{}", script::reference_page());
+      fmt::print("{}", workspace::reference_page());
       return exit_done;
     }
     const Command* about = find_command(args[0]);
     std::string_view name = args[0];
     if (name.starts_with("sch.")) { name.remove_prefix(4); }
     if (const schedule::Primitive* primitive = about ? nullptr : schedule::find_primitive(name)) {
-      fmt::print("{}", script::reference_help(*primitive));
+      fmt::print("{}", workspace::reference_help(*primitive));
       return exit_done;
     }
     return about ? about->run({"--help"}) : unknown_word(args[0]);

@@ -16,11 +16,11 @@
 #include "repl/text.h"
 #include "schedule/moves.h"
 #include "schedule/primitive.h"
-#include "script/reference.h"
 #include "script/refusals.h"
 #include "support/files.h"
 #include "support/text.h"
 #include "target/gpu.h"
+#include "workspace/reference.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -107,7 +107,7 @@ auto help(Session& session, const std::vector<std::string>& arguments) -> bool {
     if (name.starts_with("sch.")) { name = name.substr(4); }
     if (name.starts_with(":")) { name = name.substr(1); }
     if (const schedule::Primitive* p = schedule::find_primitive(name)) {
-      session.show(script::reference_help(*p));
+      session.show(workspace::reference_help(*p));
       return what_here(session, *p, arguments.size() > 1 ? arguments[1] : std::string());
     }
     if (const Command* c = find_command(name)) {

@@ -3,7 +3,7 @@
 //     A[i, j] = B[i]
 //     #         ^^^^ error[wrong-index-count]: `B` has 2 dimensions, 1 index given
 //
-// The test removes the comments, checks the rest as a file, and inserts the diagnostics as comments again: the result must equal the
+// The test removes the comments, checks the rest as `loopsmith check` does (it runs no schedule), and inserts the diagnostics as comments again: the result must equal the
 // case. LOOPSMITH_UPDATE=1 writes the result as the new case.
 // Behind a message: remedies (`; help: ...`), notes with the source that they point to, and edits that repair it.
 // A mark at a line's first column begins one to the right, after the `#`.
@@ -20,11 +20,9 @@
 #include <tuple>
 #include <vector>
 
-#include "analysis/analyses.h"
-#include "frontend/file.h"
 #include "support/codes.h"
 #include "support/origin.h"
-#include "syntax/document.h"
+#include "workspace/snapshot.h"
 
 namespace {
 
@@ -57,27 +55,20 @@ auto without_expectations(const std::string& text) -> std::string {
   return out;
 }
 
-auto all_diagnostics(const syntax::Document& document, bool is_python) -> Diagnostics {
-  frontend::File file;
-  file.set_is_python(is_python);
-  file.update(document);
-  Diagnostics diagnostics = document.diagnostics();
-  Diagnostics more = file.diagnostics();
-  diagnostics.insert(diagnostics.end(), more.begin(), more.end());
-  analysis::Analyses analyses;
-  analyses.update(document, file, !is_python, INT64_MAX);
-  diagnostics.insert(diagnostics.end(), analyses.diagnostics().begin(), analyses.diagnostics().end());
-  return diagnostics;
+/// The text as `loopsmith check` reads it, without runs of its schedules.
+auto snapshot_of(const std::string& text, bool is_python) -> workspace::SnapshotPtr {
+  workspace::Document document(is_python ? "case.py" : "case.tir", 0, text);
+  (void)document.analyse({});
+  return document.snapshot();
 }
 
 auto with_reports(const std::string& text, bool is_python) -> std::string {
-  syntax::Document document(text);
-  Diagnostics diagnostics = all_diagnostics(document, is_python);
+  workspace::SnapshotPtr document = snapshot_of(text, is_python);
   SourceText source("case", text);
   struct Mark { uint32_t line, column; size_t order; std::string text; };
   std::vector<Mark> marks;
-  for (const Diagnostic& d : diagnostics) {
-    Span span = document.resolve(d.where).value_or(Span{});
+  for (const Diagnostic& d : document->diagnostics()) {
+    Span span = document->resolve(d.where).value_or(Span{});
     auto begin = source.line_column(span.begin);
     auto end = source.line_column(span.end);
     auto width = static_cast<uint32_t>(source.line_text(begin.line).size());
@@ -89,7 +80,7 @@ auto with_reports(const std::string& text, bool is_python) -> std::string {
     marks.push_back({begin.line, begin.column, marks.size(), comment});
     for (const std::string& remedy : d.remedies) { marks.back().text += "; help: " + remedy; }
     auto quoted = [&](Origin where) -> std::string {
-      auto at = document.resolve(where);
+      auto at = document->resolve(where);
       if (!at) { return "nowhere"; }
       std::string words = text.substr(at->begin, at->end - at->begin);
       words = words.substr(0, words.find('\n'));
@@ -155,10 +146,10 @@ auto list(const char* path) -> int {
   std::string line, name, text;
   auto flush = [&] {
     if (name.empty()) { return; }
-    syntax::Document document(text);
+    workspace::SnapshotPtr document = snapshot_of(text, name.ends_with(".py"));
     SourceText source("", text);
-    for (const Diagnostic& d : all_diagnostics(document, name.ends_with(".py"))) {
-      auto span = document.resolve(d.where);
+    for (const Diagnostic& d : document->diagnostics()) {
+      auto span = document->resolve(d.where);
       auto at = source.line_column(span ? span->begin : 0);
       std::printf("%s:%u: %s: %s [%s]\n", name.c_str(), at.line + 1, severity_name(d.severity), d.message().c_str(), std::string(code_id(d.code)).c_str());
     }

@@ -20,7 +20,11 @@ auto read_module(const std::string& text, Name function) -> Result<IRModule> {
     const frontend::Declaration& d = file.declaration(i);
     if (d.is_program && d.module && d.module->find(function)) { module = d.module; }
   }
-  if (!module) { return file.diagnostics(); }
+  if (!module) {
+    Diagnostics found = document.diagnostics();
+    for (Diagnostic& d : file.diagnostics()) { found.push_back(std::move(d)); }
+    return found;
+  }
   return module;
 }
 

@@ -1,6 +1,6 @@
 // The reference page and the grammar that colours files in VS Code equal the rows of the primitives (LOOPSMITH_UPDATE=1 writes both), and the
 // examples of the page run.
-#include "script/reference.h"
+#include "workspace/reference.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -53,7 +53,7 @@ TEST_CASE("every primitive has a comment, and its example runs", "[reference]") 
     REQUIRE(comment);
     CHECK_FALSE(comment->summary.empty());
     if (primitive->example_program.empty()) { continue; }
-    auto example = script::run_example(*primitive);
+    auto example = workspace::run_example(*primitive);
     if (!example.ok()) { FAIL(example.diagnostics()[0].message()); }
     CHECK(example->calls.find(std::string(primitive->name) + "(") != std::string::npos);
     // The example of a primitive that changes programs shows a change.
@@ -72,7 +72,7 @@ TEST_CASE("of every primitive a legal call is found where its example has one", 
 
 TEST_CASE("docs/primitives.md equals the page that the rows give", "[reference]") {
   std::string path = tests::source_folder() + "/docs/primitives.md";
-  std::string page = script::reference_page();
+  std::string page = workspace::reference_page();
   if (std::getenv("LOOPSMITH_UPDATE")) { std::ofstream(path) << page; }
   std::ifstream in(path);
   std::stringstream text;

@@ -1,17 +1,15 @@
 // The reference page: see reference.h.
-#include "script/reference.h"
+#include "workspace/reference.h"
 
 #include <algorithm>
 #include <sstream>
 
-#include "frontend/file.h"
 #include "ir/printer.h"
 #include "schedule/comments.h"
-#include "script/schedules.h"
 #include "support/codes.h"
-#include "syntax/document.h"
+#include "workspace/snapshot.h"
 
-namespace loopsmith::script {
+namespace loopsmith::workspace {
 namespace {
 
 auto indented(std::string_view text, std::string_view by) -> std::string {
@@ -57,21 +55,15 @@ auto kind_in_words(const schedule::Param& param) -> std::string {
 auto run_example(const schedule::Primitive& primitive) -> Result<Example> {
   std::string text = std::string(primitive.example_program) + "\n@ls.schedule(main)\ndef s(sch: tir.Schedule) -> None:\n" +
                      indented(primitive.example_calls, "    ");
-  syntax::Document document(text);
-  frontend::File file(predeclared);
-  file.update(document);
-  Diagnostics all = document.diagnostics();
-  for (Diagnostic& d : file.diagnostics()) { all.push_back(std::move(d)); }
-  if (has_errors(all)) { return all; }
-  Schedules schedules;
-  schedules.update(file);
-  schedules.run_all(file, {});
-  if (schedules.all().size() != 1 || !schedules.all()[0].run) { return error(Code::Internal).arg("what", "an example without a schedule"); }
-  const FileSchedule& schedule = schedules.all()[0];
-  Diagnostics diagnostics = schedule.run->all_diagnostics();
-  if (has_errors(diagnostics)) { return diagnostics; }
-  if (!schedule.run->result) { return error(Code::Internal).arg("what", "an example that gives no module"); }
-  return Example{body_of(print_script(schedule.program)), body_of(print_script(schedule.run->result->module())), std::string(primitive.example_calls)};
+  Document document("example.tir", 0, std::move(text));
+  document.evaluate();
+  SnapshotPtr snapshot = document.snapshot();
+  if (Diagnostics found = snapshot->diagnostics(); has_errors(found)) { return found; }
+  if (snapshot->schedules().size() != 1) { return error(Code::Internal).arg("what", "an example without a schedule"); }
+  LOOPSMITH_TRY(run, document.run_schedule("s"));
+  if (Diagnostics found = run.all_diagnostics(); has_errors(found)) { return found; }
+  if (!run.result) { return error(Code::Internal).arg("what", "an example that gives no module"); }
+  return Example{body_of(print_script(snapshot->schedules()[0].program)), body_of(print_script(run.result->module())), std::string(primitive.example_calls)};
 }
 
 auto reference_section(const schedule::Primitive& primitive) -> std::string {
@@ -146,4 +138,4 @@ auto reference_help(const schedule::Primitive& primitive) -> std::string {
   return out;
 }
 
-}  // namespace loopsmith::script
+}  // namespace loopsmith::workspace

@@ -7,7 +7,7 @@
 #include "schedule/primitive.h"
 #include "support/diagnostic.h"
 
-namespace loopsmith::script {
+namespace loopsmith::workspace {
 
 /// Runs the row's example: the function before and after, as script. Errors: the example does not run.
 struct Example { std::string before, after, calls; };
@@ -20,4 +20,4 @@ struct Example { std::string before, after, calls; };
 /// The help text for a terminal.
 [[nodiscard]] auto reference_help(const schedule::Primitive& primitive) -> std::string;
 
-}  // namespace loopsmith::script
+}  // namespace loopsmith::workspace
