@@ -118,6 +118,25 @@ void keep_frame(ScheduleRun& run, size_t step, const eval::Frame& frame) {
   }
 }
 
+namespace {
+
+// Runs recorded statements a second time, up to the one at `end`.
+class RunAgain final : public eval::Observer {
+ public:
+  explicit RunAgain(size_t end) : end_(end) {}
+  void before(eval::Evaluator&, eval::Frame& frame, size_t index, const syntax::Stmt&) override {
+    for (const auto& [name, value] : frame.scope->slots()) {
+      if (const auto* object = value.as<ScheduleObject>()) { object->record.begin_statement(static_cast<uint32_t>(index) + 1); }
+    }
+  }
+  auto after(eval::Evaluator&, eval::Frame&, size_t index, const syntax::Stmt&, eval::Flow) -> bool override { return index + 1 < end_; }
+
+ private:
+  size_t end_;
+};
+
+}  // namespace
+
 auto frame_before(const ScheduleRun& run, size_t step) -> std::optional<eval::Frame> {
   if (step >= run.frames.size()) { return std::nullopt; }
   size_t known = step;
@@ -127,17 +146,9 @@ auto frame_before(const ScheduleRun& run, size_t step) -> std::optional<eval::Fr
   if (known == step) { return frame; }
   // The evaluator alone cannot run a statement that makes the schedule.
   if (run.makes_its_own || !frame.function || !frame.function->def) { return std::nullopt; }
-  eval::Evaluator evaluator;
-  evaluator.globals = frame.function->globals;
-  evaluator.tree = frame.function->keep_alive;
-  for (size_t i = known; i < step; ++i) {
-    const syntax::Block& body = frame.function->def->body;
-    eval::Value result;
-    for (const auto& [name, value] : frame.scope->slots()) {
-      if (const auto* object = value.as<ScheduleObject>()) { object->record.begin_statement(static_cast<uint32_t>(i) + 1); }
-    }
-    if (i >= body.size() || evaluator.exec(*body[static_cast<uint32_t>(i)], frame.scope, result) != eval::Flow::Next) { return std::nullopt; }
-  }
+  RunAgain again(step);
+  eval::Evaluator().resume_from(known, frame, frame.function, &again);
+  if (frame.next != step || frame.flow != eval::Flow::Next) { return std::nullopt; }
   return frame;
 }
 
