@@ -139,7 +139,8 @@ auto Evaluator::bind(const Function& function, const Arguments& arguments, const
       used[next] = true;
       scope->set(param.name.name, arguments.all[next++].value);
       if (named) {
-        report(error(Code::DuplicateArgument, named->where).arg("name", param.name.name.view()).arg("callee", function.name().view()));
+        report(error(Code::DuplicateArgument, named->where).arg("name", param.name.name.view()).arg("callee", function.name().view())
+                   .remedy("remove one of the two"));
         used[static_cast<size_t>(named - arguments.all.data())] = true;
         good = false;
       }
@@ -173,6 +174,12 @@ auto Evaluator::bind(const Function& function, const Arguments& arguments, const
     }
     std::vector<Name> names;
     for (const Param& param : params) { names.push_back(param.name.name); }
+    const bool is_second = std::any_of(params.begin(), params.end(), [&](const Param& param) { return param.kind == ParamKind::Plain && param.name.name == extra.keyword; });
+    if (is_second) {
+      report(error(Code::DuplicateArgument, extra.where).arg("name", extra.keyword.view()).arg("callee", function.name().view()).remedy("remove one of the two"));
+      good = false;
+      continue;
+    }
     Diagnostic d = error(Code::UnexpectedArgument, extra.keyword_at.is_known() ? extra.keyword_at : extra.where).arg("name", extra.keyword.view()).arg("callee", function.name().view());
     if (Name near = closest_name(extra.keyword, names); !near.empty()) { (void)std::move(d).remedy("did you mean `" + near.str() + "`?").fix(extra.keyword_at, near.str()); }
     report(std::move(d));
@@ -271,7 +278,7 @@ auto bind_arguments(Evaluator& evaluator, std::string_view callee, const Argumen
       evaluator.report(std::move(d));
       good = false;
     } else if (out.given[p]) {
-      evaluator.report(error(Code::DuplicateArgument, a.where).arg("name", a.keyword.view()).arg("callee", callee));
+      evaluator.report(error(Code::DuplicateArgument, a.where).arg("name", a.keyword.view()).arg("callee", callee).remedy("remove one of the two"));
       good = false;
     } else {
       out.values[p] = a;

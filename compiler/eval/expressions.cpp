@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "eval/format.h"
 #include "eval/limit_text.h"
 #include "eval/wide_int.h"
@@ -265,7 +267,11 @@ auto Evaluator::iterate(const Argument& iterable) -> std::optional<std::vector<V
     if (diagnostics.size() > before) { return {}; }
     if (items) { return items; }
   }
-  if (!iterable.value.is_unknown()) { report(error(Code::NotIterable, iterable.where).arg("what", describe(iterable.value))); }
+  if (!iterable.value.is_unknown()) {
+    Diagnostic d = error(Code::NotIterable, iterable.where).arg("what", describe(iterable.value));
+    if (iterable.value.is_int()) { (void)std::move(d).remedy(fmt::format("count with `range({})`", iterable.value.int_value())); }
+    report(std::move(d));
+  }
   return {};
 }
 

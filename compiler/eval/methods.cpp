@@ -238,7 +238,8 @@ auto list_index(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   for (size_t i = 0; i < items.size(); ++i) {
     if (items[i].equals(a.all[0].value)) { return Value(static_cast<int64_t>(i)); }
   }
-  return e.report(error(Code::KeyNotFound, a.all[0].where).arg("container", "list").arg("kind", "item").arg("key", a.all[0].value.repr()));
+  return e.report(error(Code::KeyNotFound, a.all[0].where).arg("container", "list").arg("kind", "item").arg("key", a.all[0].value.repr())
+                      .remedy("test with `in` first"));
 }
 auto list_remove(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   Value at = list_index(e, self, a);
@@ -326,7 +327,8 @@ auto dict_pop(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   const Value* found = dict_of(self).find(a.all[0].value);
   if (!found) {
     if (a.all.size() > 1) { return a.all[1].value; }
-    return e.report(error(Code::KeyNotFound, a.all[0].where).arg("container", "dict").arg("kind", "key").arg("key", a.all[0].value.repr()));
+    return e.report(error(Code::KeyNotFound, a.all[0].where).arg("container", "dict").arg("kind", "key").arg("key", a.all[0].value.repr())
+                        .remedy("give a default: `pop(key, default)`"));
   }
   // The entries behind it move up.
   if (!e.charge(dict_of(self).entries().size(), 0, a.call)) { return Value::error(); }

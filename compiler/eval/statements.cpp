@@ -34,7 +34,7 @@ auto Evaluator::assign(const Expr& target, const Argument& value, const ScopeRef
     if (const Object* o = object.value.object()) {
       if (o->set_item(*this, indices, subscript->is_tuple, value, target.origin())) { return true; }
     }
-    report(error(Code::NotAssignable, target.origin()).arg("what", describe(object.value)));
+    report(error(Code::NotAssignable, target.origin()).arg("what", describe(object.value)).remedy("use a list or a dict, or make a new value"));
     return false;
   }
   if (const auto* attribute = target.as<AttributeExpr>()) {
@@ -67,7 +67,8 @@ auto Evaluator::unpack(const Expr& target, const syntax::List<ExprPtr>& targets,
   bool has_star = star < targets.size();
   size_t fixed = targets.size() - (has_star ? 1 : 0);
   if (has_star ? items->size() < fixed : items->size() != fixed) {
-    report(error(Code::UnpackCount, target.origin()).arg("targets", static_cast<int64_t>(fixed)).arg("values", static_cast<int64_t>(items->size())));
+    report(error(Code::UnpackCount, target.origin()).arg("targets", static_cast<int64_t>(fixed)).arg("values", static_cast<int64_t>(items->size()))
+               .remedy(items->size() > fixed ? "give as many names as values, or collect the rest with `*rest`" : "give as many names as values"));
     return false;
   }
   size_t next = 0;
@@ -223,7 +224,7 @@ auto Evaluator::exec_assert(const AssertStmt& s, const ScopeRef& scope) -> Flow 
   return Flow::Failed;
 }
 
-// Calls a method of the protocol of contexts; the context itself where it has none.
+// Calls `__enter__` or `__exit__` of a context; returns the context itself if it has no such method.
 static auto call_if_present(Evaluator& evaluator, const Value& context, Name method, Origin where) -> Value {
   auto found = context.object()->get_attribute(evaluator, method, where);
   return found && found->as<Method>() ? evaluator.call(*found, {}, where) : context;

@@ -7,6 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "eval/evaluator.h"
 #include "support/codes.h"
 #include "support/hash.h"
@@ -369,7 +371,9 @@ auto resolve_index(Evaluator& evaluator, const std::vector<Argument>& indices, b
     return {};
   }
   if (*i < -size || *i >= size) {
-    evaluator.report(error(Code::IndexOutOfRange, indices[0].where).arg("index", *i).arg("what", what).arg("size", size));
+    Diagnostic d = error(Code::IndexOutOfRange, indices[0].where).arg("index", *i).arg("what", what).arg("size", size);
+    if (size > 0) { (void)std::move(d).remedy(fmt::format("use an index from {} to {}", -size, size - 1)); }
+    evaluator.report(std::move(d));
     return {};
   }
   return *i < 0 ? *i + size : *i;
@@ -493,7 +497,8 @@ auto Dict::get_item(Evaluator& evaluator, const std::vector<Argument>& indices, 
     key = Value::tuple(std::move(parts));
   }
   if (const Value* found = find(key)) { return *found; }
-  return evaluator.report(error(Code::KeyNotFound, indices.empty() ? where : indices[0].where).arg("container", "dict").arg("kind", "key").arg("key", key.repr()));
+  return evaluator.report(error(Code::KeyNotFound, indices.empty() ? where : indices[0].where).arg("container", "dict").arg("kind", "key").arg("key", key.repr())
+                              .remedy("use `get(key, default)` for a key that may be absent"));
 }
 auto Dict::set_item(Evaluator&, const std::vector<Argument>& indices, bool is_tuple, const Argument& value, Origin) const -> bool {
   if (indices.size() == 1 && !is_tuple) {

@@ -12,6 +12,7 @@
 #include "ir/vocabulary.h"
 #include "schedule/block_classes.h"
 #include "schedule/candidates.h"
+#include "schedule/remedies.h"
 #include "support/codes.h"
 #include "support/spelling.h"
 
@@ -849,6 +850,7 @@ auto with_explanation(Diagnostics why, const Explanation& explanation) -> Diagno
   std::vector<std::string> remedies;
   for (const Repair& repair : explanation.repairs) { remedies.push_back(repair.text()); }
   for (std::string& remedy : d.remedies) { remedies.push_back(std::move(remedy)); }
+  if (std::string_view usual = usual_remedy(d.code); remedies.empty() && !usual.empty()) { remedies.emplace_back(usual); }
   d.remedies = std::move(remedies);
   return why;
 }

@@ -54,8 +54,8 @@ struct Explanation {
 /// `values`: the arguments of the refused call, one per parameter. `name_of`: names in the script. On cancellation returns the results so far.
 [[nodiscard]] auto explain(const Schedule& schedule, const Primitive& primitive, const std::vector<Value>& values, const Diagnostics& why,
                            const NameOfPlace& name_of = {}, const CancelToken& cancel = {}) -> Explanation;
-/// Adds the explanation to the diagnostics: the pair as a note, repairs as remedies (in front of the others), and a note
-/// if the step was only not proved legal.
+/// Adds the explanation to the diagnostics: the pair as a note, repairs as remedies (in front of the others), the usual
+/// remedy of the error if there is none, and a note if the step was only not proved legal.
 [[nodiscard]] auto with_explanation(Diagnostics why, const Explanation& explanation) -> Diagnostics;
 
 }  // namespace loopsmith::schedule

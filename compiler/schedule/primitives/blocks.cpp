@@ -94,7 +94,7 @@ auto divide_plainly(const BlockRealize& realize, const std::vector<Var>& outer, 
 ///                                                            B[vi_o * 8 + vi_i] = A[vi_o * 8 + vi_i]
 ///
 /// Needs  of a loop: one block below it, in directly nested loops; iter values that divide into a part of the loops outside
-///        and one of those inside; no loop that repeats a reduction together with its init. Of several blocks: they stand next to
+///        and one of those inside; no loop that repeats a reduction together with its init. Several blocks must stand next to
 ///        each other, in the order given, each alone in its loops; they use the loops around all of them in the same way, and for spatial iter vars only.
 /// Keeps  the order of block instances, so results are equal bit for bit.
 struct Blockize {
