@@ -23,7 +23,7 @@ void add_found(const std::vector<Symbol>& symbols, const std::string& container,
   }
 }
 
-/// "tuning matmul: trial 37/64, best 141.00 us", "tuned matmul: 138.00 us", "timed blocked: 12.00 us"; empty for a finished run.
+/// "tuning matmul: trial 37/64, best 141.0 us", "tuned matmul: 138.0 us", "timed blocked: 12.00 us"; empty for a finished run.
 auto job_text(const JobFacts& job) -> std::string {
   const std::string& name = !job.schedule.empty() ? job.schedule : job.function;
   switch (job.kind) {

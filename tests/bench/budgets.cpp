@@ -30,6 +30,7 @@
 #include "schedule/trace_json.h"
 #include "script/schedules.h"
 #include "support/process.h"
+#include "support/text.h"
 #include "syntax/document.h"
 #include "target/hardware.h"
 #include "tests/bench/cpu/peers.h"
@@ -243,7 +244,7 @@ void typing(const Options& options, bool can_tune, const std::string& folder) {
     Typist typist(*editor, uri, lines);
     Samples keys = sample(options.quick ? 160 : 1000, options.quick ? 1.5 : 15, [&] { return typist.key(); });
     if (keys.empty()) { failed(row, "no diagnostics came"); continue; }
-    report(row, percentile(keys, 0.99) * 1e3, of("p99", keys), 0, fmt::format("median {:.2f} ms", median(keys) * 1e3));
+    report(row, percentile(keys, 0.99) * 1e3, of("p99", keys), 0, "median " + duration_text(median(keys)));
     if (lines == 1000) {
       for (auto [what, method] : {std::pair{"hover", "textDocument/hover"}, {"completion", "textDocument/completion"}, {"signature help", "textDocument/signatureHelp"}}) {
         Row asked{what, "1000 lines", 20};
@@ -260,7 +261,7 @@ void typing(const Options& options, bool can_tune, const std::string& folder) {
         });
         if (is_unknown) { not_built(asked); continue; }
         if (answers.empty()) { failed(asked, "no answer came"); continue; }
-        report(asked, percentile(answers, 0.95) * 1e3, of("p95", answers), 0, fmt::format("longest {:.1f} ms", percentile(answers, 1) * 1e3));
+        report(asked, percentile(answers, 0.95) * 1e3, of("p95", answers), 0, "longest " + duration_text(percentile(answers, 1)));
       }
       Row cost{"cost of a running tuning job to typing", "1000 lines", 1.2, "times"};
       if (!can_tune) { not_built(cost); continue; }
@@ -299,7 +300,7 @@ void typing_in_one(const Options& options) {
     Typist typist(*editor, uri, lines, {.first = 2 + bench::statement_typing_line, .every = bench::statement_lines});
     Samples keys = sample(options.quick ? 80 : 600, options.quick ? 2 : 15, [&] { return typist.key(); });
     if (keys.empty()) { failed(row, "no diagnostics came"); continue; }
-    report(row, percentile(keys, 0.99) * 1e3, of("p99", keys), 0, fmt::format("median {:.2f} ms", median(keys) * 1e3));
+    report(row, percentile(keys, 0.99) * 1e3, of("p99", keys), 0, "median " + duration_text(median(keys)));
   }
 }
 
@@ -328,7 +329,7 @@ void schedule_edits(const Options& options) {
   });
   if (times.empty()) { return failed(row, "no results came"); }
   report(row, percentile(times, 0.95) * 1e3, of("p95", times), 0,
-         fmt::format("median {:.2f} ms; {} places, early to last", median(times) * 1e3, places.size()));
+         fmt::format("median {}; {} places, early to last", duration_text(median(times)), places.size()));
 }
 
 /// Cancels running work: measures the time until the next request is answered, and until a search reports its end. The search then compares its
@@ -357,7 +358,7 @@ void cancelling(const Options& options, bool can_tune) {
     return answer ? seconds(Clock::now() - told) : -1;
   });
   if (times.empty()) { return failed(row, "no answer came"); }
-  report(row, percentile(times, 1) * 1e3, of("longest", times), 0, fmt::format("median {:.1f} ms; uncancelled {:.0f} ms", median(times) * 1e3, whole->seconds * 1e3));
+  report(row, percentile(times, 1) * 1e3, of("longest", times), 0, fmt::format("median {}; uncancelled {}", duration_text(median(times)), duration_text(whole->seconds)));
 
   Row job{"cancel to quiet: a search", "matmul 128", 200};
   if (!can_tune) { return not_built(job, "there is no `loopsmith tune`"); }
@@ -387,7 +388,7 @@ void cancelling(const Options& options, bool can_tune) {
     return -1.0;
   });
   if (ends.empty()) { return failed(job, "the search did not end"); }
-  report(job, percentile(ends, 1) * 1e3, of("longest", ends), 0, fmt::format("median {:.0f} ms; its best compared: {}", median(ends) * 1e3, compared.empty() ? "none was found" : fmt::format("median {:.0f} ms", median(compared) * 1e3)));
+  report(job, percentile(ends, 1) * 1e3, of("longest", ends), 0, fmt::format("median {}; its best compared: {}", duration_text(median(ends)), compared.empty() ? std::string("none was found") : "median " + duration_text(median(compared))));
 }
 
 void open_files(const Options& options) {
@@ -525,7 +526,7 @@ void building(const Options& options, const std::string& folder) {
   const double all = build("all", cores);
   if (one < 0 || all < 0) { return failed(unchanged, "the build failed"), failed(scales, "the build failed"); }
   report_median(unchanged, sample(options.quick ? 3 : 15, 3, [&] { return build("all", cores); }), 1e3);
-  std::string note = fmt::format("{:.3g} and {:.3g} s", one, all);
+  std::string note = fmt::format("{} and {}", duration_text(one), duration_text(all));
   cores > 1 ? report(scales, one / all, "one run of each", 0, note) : left_out(scales, "one core");
 }
 

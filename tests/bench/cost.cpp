@@ -4,7 +4,7 @@
 //
 //     bench-cost [--states N] [--seed N] [--least R] [--list] [--times FILE]
 //
-// --states: the number of states per kernel; 40. --least: exit status 1 if a correlation or their mean is lower. --list: prints every state.
+// --states: the number of states per kernel; 40. --least: exit status 1 if the mean correlation is lower. --list: prints every state.
 // --times: stores measurements in a file and reuses them, for work on the model: measure once, on a quiet machine.
 #include <fmt/format.h>
 
@@ -26,6 +26,7 @@
 #include "runtime/jit.h"
 #include "schedule/moves.h"
 #include "schedule/primitives.h"
+#include "support/text.h"
 #include "target/hardware.h"
 #include "tests/bench/cpu/programs.h"
 #include "transform/pipelines.h"
@@ -217,94 +218,134 @@ class Times {
   std::map<uint64_t, double> known_;
 };
 
-auto all(const Options& options) -> int {
-  target::Target target = target::host();
-  cost::CoreModel core = cost::core_model(target::hardware(target));
-  double sum = 0;
-  double lowest = 1;
-  std::vector<double> estimates_took;
-  std::vector<double> gains, speeds;   // for all kernels, relative to the programs as written
-  Times times(options.times);
-  fmt::print("{:<24} {:>6} {:>12} {:>12} {:>12}\n", "kernel", "states", "correlation", "fastest", "slowest");
-  for (const Kernel& kernel : kernels) {
-    auto programs = bench::programs_of(kernel.text);
-    if (!programs.ok() || programs->empty()) { fmt::print(stderr, "{} does not parse\n", kernel.name); return 2; }
-    const IRModule& module = programs->front().versions.front().module;
-    // The first state is the program as written, the base of all gains.
-    struct Row { uint64_t hash; double predicted; std::string text; std::optional<double> measured; };
-    std::vector<Row> rows;
-    std::vector<runtime::JitModule> codes;
-    std::vector<size_t> rows_of_codes;
-    /// False: the state cannot be measured.
-    auto add = [&](const schedule::Schedule& sch, uint64_t hash, std::string text) -> bool {
-      const schedule::FuncState* func = sch.state().func(sch.func_working_on());
-      if (is_extreme(*func)) { return false; }
-      auto start = std::chrono::steady_clock::now();
-      auto estimate = cost::estimate(*func, core);
-      estimates_took.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-      if (!estimate || estimate->seconds > 0.5) { return false; }
-      auto known = times.find(hash);
-      if (!known) {
-        auto flat = transform::lower(sch.module());
-        if (!flat.ok()) { return false; }
-        auto code = runtime::JitModule::compile(*flat, target, {}, sch.module());
-        if (!code.ok()) { return false; }
-        rows_of_codes.push_back(rows.size());
-        codes.push_back(std::move(*code));
-      }
-      rows.push_back({hash, estimate->seconds, std::move(text), known});
-      return true;
-    };
-    Random random(options.seed);
+/// A state of a kernel: its estimate and its measurement, in seconds. The first state is the program as written, the base of all gains.
+struct Row { uint64_t hash; double predicted; std::string text; std::optional<double> measured; };
+
+/// The states of one kernel, their estimates and the machine code of those that were not measured before.
+class States {
+ public:
+  States(const target::Target& target, const cost::CoreModel& core, Times& times) : target_(target), core_(core), times_(times) {}
+
+  /// False: the state cannot be measured.
+  auto add(const schedule::Schedule& sch, uint64_t hash, std::string text) -> bool {
+    const schedule::FuncState* func = sch.state().func(sch.func_working_on());
+    if (is_extreme(*func)) { return false; }
+    auto start = std::chrono::steady_clock::now();
+    auto estimate = cost::estimate(*func, core_);
+    took_.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    if (!estimate || estimate->seconds > 0.5) { return false; }
+    auto known = times_.find(hash);
+    if (!known) {
+      auto flat = transform::lower(sch.module());
+      if (!flat.ok()) { return false; }
+      auto code = runtime::JitModule::compile(*flat, target_, {}, sch.module());
+      if (!code.ok()) { return false; }
+      rows_of_codes_.push_back(rows_.size());
+      codes_.push_back(std::move(*code));
+    }
+    rows_.push_back({hash, estimate->seconds, std::move(text), known});
+    return true;
+  }
+
+  /// Adds the program as written and `count` random schedules of it. False: the program as written cannot be measured.
+  auto draw(const IRModule& module, size_t count, uint64_t seed) -> bool {
+    Random random(seed);
     schedule::Schedule plain(module, 1);
     std::set<uint64_t> seen = {structural_hash(module)};
-    bool is_there = add(plain, *seen.begin(), {});
-    for (size_t tries = 0; is_there && rows.size() <= options.states && tries < options.states * 10; ++tries) {
+    if (!add(plain, *seen.begin(), {})) { return false; }
+    for (size_t tries = 0; rows_.size() <= count && tries < count * 10; ++tries) {
       schedule::Schedule sch(module, 1);
       std::string text = walk(sch, random);
       const uint64_t hash = structural_hash(sch.module());
       if (seen.insert(hash).second) { (void)add(sch, hash, std::move(text)); }
     }
-    // Functions are measured in turns, one block each, because the machine's speed may change by a factor of two within a minute.
+    return true;
+  }
+
+  /// Functions are measured in turns, one block each, because the machine's speed may change by a factor of two within a minute.
+  auto measure() -> bool {
     std::vector<const runtime::JitFunction*> functions;
-    for (const runtime::JitModule& code : codes) { functions.push_back(&code.functions().front()); }
+    for (const runtime::JitModule& code : codes_) { functions.push_back(&code.functions().front()); }
     runtime::BenchOptions how;
     how.blocks = 11;
     how.block_seconds = 2e-3;
     how.time_limit = 300;
     auto measured = runtime::bench_interleaved(functions, {}, how, 1);
-    if (!is_there || !measured.ok()) { fmt::print(stderr, "{} is not measured\n", kernel.name); return 2; }
+    if (!measured.ok()) { return false; }
     for (size_t i = 0; i < measured->size(); ++i) {
-      Row& row = rows[rows_of_codes[i]];
+      Row& row = rows_[rows_of_codes_[i]];
       row.measured = (*measured)[i].seconds;
-      times.add(row.hash, *row.measured);
+      times_.add(row.hash, *row.measured);
     }
-    std::vector<double> predicted, took;
-    for (size_t i = 1; i < rows.size(); ++i) {
-      predicted.push_back(rows[i].predicted);
-      took.push_back(*rows[i].measured);
-      gains.push_back(rows.front().predicted / rows[i].predicted);
-      speeds.push_back(*rows.front().measured / *rows[i].measured);
-    }
-    double r = correlation(predicted, took);
-    sum += r;
-    lowest = std::min(lowest, r);
-    fmt::print("{:<24} {:>6} {:>12.2f} {:>9.3f} ms {:>9.3f} ms\n", kernel.name, predicted.size(), r, *std::min_element(took.begin(), took.end()) * 1e3,
-               *std::max_element(took.begin(), took.end()) * 1e3);
-    std::fflush(stdout);
-    if (options.lists) {
-      std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return *a.measured < *b.measured; });
-      for (const Row& row : rows) {
-        fmt::print("  measured {:.3f} ms, predicted {:.3f} ms, {:.2f}\n{}", *row.measured * 1e3, row.predicted * 1e3, row.predicted / *row.measured,
-                   row.text.empty() ? "      as written\n" : row.text);
-      }
-    }
+    return true;
   }
-  double mean = sum / static_cast<double>(std::size(kernels));
-  std::nth_element(estimates_took.begin(), estimates_took.begin() + static_cast<std::ptrdiff_t>(estimates_took.size() / 2), estimates_took.end());
-  double took = estimates_took[estimates_took.size() / 2];
-  fmt::print("gain told and gain measured, {} states of all kernels: {:.2f}\n", gains.size(), correlation(gains, speeds));
-  fmt::print("mean {:.2f}, lowest {:.2f}; an estimate takes {:.1f} us (median)\n", mean, lowest, took * 1e6);
+
+  [[nodiscard]] auto rows() const -> const std::vector<Row>& { return rows_; }
+  /// The seconds that each estimate took.
+  [[nodiscard]] auto took() const -> const std::vector<double>& { return took_; }
+
+ private:
+  const target::Target& target_;
+  const cost::CoreModel& core_;
+  Times& times_;
+  std::vector<Row> rows_;
+  std::vector<runtime::JitModule> codes_;
+  std::vector<size_t> rows_of_codes_;
+  std::vector<double> took_;
+};
+
+/// The figures of all kernels.
+struct Totals {
+  double sum = 0;                      // of the correlations
+  double lowest = 1;
+  std::vector<double> gains, speeds;   // estimated and measured, relative to the programs as written
+  std::vector<double> estimates_took;
+};
+
+/// Prints the line of a kernel, and adds its figures to those of all kernels.
+void report(const char* kernel, const States& states, bool lists, Totals& totals) {
+  std::vector<Row> rows = states.rows();
+  std::vector<double> predicted, took;
+  for (size_t i = 1; i < rows.size(); ++i) {
+    predicted.push_back(rows[i].predicted);
+    took.push_back(*rows[i].measured);
+    totals.gains.push_back(rows.front().predicted / rows[i].predicted);
+    totals.speeds.push_back(*rows.front().measured / *rows[i].measured);
+  }
+  double r = correlation(predicted, took);
+  totals.sum += r;
+  totals.lowest = std::min(totals.lowest, r);
+  totals.estimates_took.insert(totals.estimates_took.end(), states.took().begin(), states.took().end());
+  fmt::print("{:<24} {:>6} {:>12.2f} {:>12} {:>12}\n", kernel, predicted.size(), r, duration_text(*std::min_element(took.begin(), took.end())),
+             duration_text(*std::max_element(took.begin(), took.end())));
+  std::fflush(stdout);
+  if (!lists) { return; }
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return *a.measured < *b.measured; });
+  for (const Row& row : rows) {
+    fmt::print("  measured {}, predicted {}, {:.2f}\n{}", duration_text(*row.measured), duration_text(row.predicted), row.predicted / *row.measured,
+               row.text.empty() ? "      as written\n" : row.text);
+  }
+}
+
+auto all(const Options& options) -> int {
+  target::Target target = target::host();
+  cost::CoreModel core = cost::core_model(target::hardware(target));
+  Times times(options.times);
+  Totals totals;
+  fmt::print("{:<24} {:>6} {:>12} {:>12} {:>12}\n", "kernel", "states", "correlation", "fastest", "slowest");
+  for (const Kernel& kernel : kernels) {
+    auto programs = bench::programs_of(kernel.text);
+    if (!programs.ok() || programs->empty()) { fmt::print(stderr, "{} does not parse\n", kernel.name); return 2; }
+    States states(target, core, times);
+    bool is_measured = states.draw(programs->front().versions.front().module, options.states, options.seed) && states.measure();
+    if (!is_measured) { fmt::print(stderr, "{} is not measured\n", kernel.name); return 2; }
+    report(kernel.name, states, options.lists, totals);
+  }
+  double mean = totals.sum / static_cast<double>(std::size(kernels));
+  std::vector<double>& took = totals.estimates_took;
+  std::nth_element(took.begin(), took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2), took.end());
+  fmt::print("estimated and measured gain, {} states of all kernels: {:.2f}\n", totals.gains.size(), correlation(totals.gains, totals.speeds));
+  fmt::print("mean {:.2f}, lowest {:.2f}; an estimate takes {} (median)\n", mean, totals.lowest, duration_text(took[took.size() / 2]));
   return mean >= options.least ? 0 : 1;
 }
 

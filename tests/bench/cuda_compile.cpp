@@ -1,4 +1,4 @@
-// Milliseconds to compile a text of CUDA C by NVRTC in its worker, warm, and to find it in the cache:
+// The time to compile a text of CUDA C by NVRTC in its worker, warm, and to find it in the cache:
 //
 //     loopsmith emit examples/matmul_gpu.tir --with tiled --kind cuda -o matmul.cu
 //     bench-cuda-compile matmul.cu [ARCH]
@@ -13,10 +13,11 @@
 
 #include "runtime/devices/cuda_compiler.h"
 #include "support/files.h"
+#include "support/text.h"
 
 namespace {
 
-auto milliseconds(const std::string& source, const loopsmith::runtime::CudaOptions& options, bool& is_cached) -> double {
+auto seconds_for(const std::string& source, const loopsmith::runtime::CudaOptions& options, bool& is_cached) -> double {
   auto start = std::chrono::steady_clock::now();
   auto compiled = loopsmith::runtime::compile_cuda_apart(source, options);
   if (!compiled) {
@@ -24,7 +25,7 @@ auto milliseconds(const std::string& source, const loopsmith::runtime::CudaOptio
     std::exit(1);
   }
   is_cached = compiled->is_cached;
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 auto median(std::vector<double> values) -> double {
@@ -49,13 +50,13 @@ auto main(int argc, char** argv) -> int {
   for (int i = 0; i < 21; ++i) {
     // A comment with new text, so that the cache has no entry for it.
     const std::string fresh = "// " + std::to_string(now) + " " + std::to_string(i) + "\n" + *text;
-    const double cold = milliseconds(fresh, options, is_cached);
+    const double cold = seconds_for(fresh, options, is_cached);
     // The first one loads the compiler.
     if (i > 0) { compiled.push_back(cold); }
-    const double hit = milliseconds(fresh, options, is_cached);
+    const double hit = seconds_for(fresh, options, is_cached);
     if (is_cached) { found.push_back(hit); }
   }
-  std::printf("compiled, warm: median %.1f ms, least %.1f\n", median(compiled), *std::min_element(compiled.begin(), compiled.end()));
-  if (!found.empty()) { std::printf("found in the cache: median %.2f ms, least %.2f\n", median(found), *std::min_element(found.begin(), found.end())); }
+  std::printf("compiled, warm: median %s, least %s\n", loopsmith::duration_text(median(compiled)).c_str(), loopsmith::duration_text(*std::min_element(compiled.begin(), compiled.end())).c_str());
+  if (!found.empty()) { std::printf("found in the cache: median %s, least %s\n", loopsmith::duration_text(median(found)).c_str(), loopsmith::duration_text(*std::min_element(found.begin(), found.end())).c_str()); }
   return 0;
 }

@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "support/text.h"
 #include "tests/support/tuned_program.h"
 #include "tune/metaschedule/features/features.h"
 #include "tune/space/trace_spaces.h"
@@ -58,6 +59,6 @@ auto main(int argc, char** argv) -> int {
     constexpr int repeats = 10;
     features.push_back(seconds_of([&] { for (int i = 0; i < repeats; ++i) { (void)tune::metaschedule::extract_features(sch.module(), false); } }) / repeats);
   }
-  fmt::print("replay of a trace: {:.0f} us; its features: {:.0f} us (medians of {} candidates)\n", median(replays) * 1e6, median(features) * 1e6, features.size());
+  fmt::print("replay of a trace: {}; its features: {} (medians of {} candidates)\n", duration_text(median(replays)), duration_text(median(features)), features.size());
   return features.empty() ? 1 : 0;
 }

@@ -2,6 +2,7 @@
 #include "tune/measure/pool.h"
 
 #include "support/codes.h"
+#include "support/text.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -257,7 +258,7 @@ auto WorkerPool::check(const Candidate& candidate, double limit, double interpre
     if (line.status == IoStatus::TimedOut && !is_stopped && !time.has_passed()) { continue; }
     const bool is_late = line.status == IoStatus::TimedOut && !is_stopped;
     std::string how = lost(*worker, line.status == IoStatus::TimedOut);
-    CheckReply out{candidate.id, false, "", is_stopped ? "stopped" : is_late ? fmt::format("the comparison of its results takes longer than {:.3g} s", limit) : "while it was verified: " + how};
+    CheckReply out{candidate.id, false, "", is_stopped ? "stopped" : is_late ? "the comparison of its results takes longer than " + duration_text(limit) : "while it was verified: " + how};
     out.timed_out = is_late;
     return out;
   }

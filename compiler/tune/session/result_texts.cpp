@@ -38,7 +38,7 @@ auto why_nothing(const SessionResult& result) -> std::string {
     // All of them were stopped while they were measured, since they took more than twice as long.
     why = fmt::format("no schedule of {} is as fast as the program as written, {}", count_text(result.progress.trials, "trial"), duration_text(result.plain_seconds));
   } else if (result.progress.trials == 0 && result.progress.search_limit_seconds > 0 && result.progress.elapsed_seconds >= result.progress.search_limit_seconds) {
-    why = fmt::format("the time of the search, {:.3g} s, ended before a candidate was measured: give it more", result.progress.search_limit_seconds);
+    why = fmt::format("the time of the search, {}, ended before a candidate was measured: give it more", waiting_text(result.progress.search_limit_seconds));
   } else if (result.progress.trials == 0 && std::none_of(result.progress.sketches.begin(), result.progress.sketches.end(), [](const SketchTally& one) { return one.proposed > 0; })) {
     why = "each candidate of the space was left out before it was built: its steps, a post-processor or the estimate refuses it";
   } else if (result.progress.trials == 0) {

@@ -324,7 +324,7 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
   if (is_ranking_ || options_.runner || (is_on_device_ && !is_bound_to_threads(module_->find(function_)))) { return ok(); }
   Candidate plain{plain_id, empty_trace};
   auto too_slow = [&](double limit) {
-    result_.notes.push_back(fmt::format("the program as written takes more than {:.3g} s", limit));
+    result_.notes.push_back("the program as written takes more than " + duration_text(limit));
   };
   if (auto known = recorded_.find(empty_trace); known != recorded_.end()) {
     if (known->second.outcome == Outcome::Measured) { progress_.plain_seconds = known->second.median_seconds; }

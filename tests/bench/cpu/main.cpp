@@ -19,6 +19,7 @@
 #include "ir/printer.h"
 #include "runtime/bench.h"
 #include "support/codes.h"
+#include "support/text.h"
 #include "target/hardware.h"
 #include "tests/bench/cpu/gemm.h"
 #include "tests/bench/cpu/peers.h"
@@ -120,9 +121,9 @@ auto one(int argc, char** argv) -> int {
     double blas = time_blas(*o, g, threads);
     auto ours = time_ours(*o, g, threads, how);
     if (!ours) { return told(ours.diagnostics()); }
-    fmt::print("{}x{} kc {} mc {} pack_a {} threads {}: {:.1f} GFLOP/s, OpenBLAS {:.1f}, ratio {:.3f}; {} spills, {} fma, compile {:.2f} ms\n", g.mr,
+    fmt::print("{}x{} kc {} mc {} pack_a {} threads {}: {:.1f} GFLOP/s, OpenBLAS {:.1f}, ratio {:.3f}; {} spills, {} fma, compile {}\n", g.mr,
                g.nr(), g.kc, g.mc, g.pack_a, threads, flop / *ours * 1e-9, blas > 0 ? flop / blas * 1e-9 : 0, blas / *ours, spills, products,
-               compile.seconds * 1e3);
+               duration_text(compile.seconds));
   }
   return 0;
 }
@@ -145,7 +146,7 @@ auto compile_only(int argc, char** argv) -> int {
   }
   Measurement emit = bench_callable([&] { (void)codegen::emit(module, target_with(1), codegen::EmitKind::Object, how); }, {.blocks = 41});
   Measurement whole = bench_callable([&] { (void)JitModule::compile(module, target_with(1), how); }, {.blocks = 41});
-  fmt::print("object {:.2f} ms, callable {:.2f} ms\n", emit.seconds * 1e3, whole.seconds * 1e3);
+  fmt::print("object {}, callable {}\n", duration_text(emit.seconds), duration_text(whole.seconds));
   return 0;
 }
 
@@ -171,8 +172,8 @@ auto file(const char* path, double mflop) -> int {
         if (!measured) { return told(measured.diagnostics()); }
         Measurement lowering = bench_callable([&] { (void)transform::lower(version.module); }, {.blocks = 7});
         Measurement compiling = bench_callable([&] { (void)JitModule::compile(*flat, target_with(threads)); }, {.blocks = 7});
-        fmt::print("{:<20} {:<24} threads {}: {:9.4f} ms, {:7.1f} GFLOP/s; lowering {:.2f} ms, compiling {:.2f} ms\n", program.name, version.name,
-                   threads, measured->seconds * 1e3, mflop * 1e-3 / measured->seconds, lowering.seconds * 1e3, compiling.seconds * 1e3);
+        fmt::print("{:<20} {:<24} threads {}: {:>9}, {:7.1f} GFLOP/s; lowering {}, compiling {}\n", program.name, version.name,
+                   threads, duration_text(measured->seconds), mflop * 1e-3 / measured->seconds, duration_text(lowering.seconds), duration_text(compiling.seconds));
       }
     }
   }

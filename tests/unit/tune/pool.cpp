@@ -99,7 +99,7 @@ TEST_CASE("a comparison that takes too long is neither right nor wrong") {
   CheckReply reply = pool.check(batch.front(), 0.25);
   CHECK_FALSE(reply.equal);
   CHECK(reply.timed_out);
-  CHECK(reply.note == "the comparison of its results takes longer than 0.25 s");
+  CHECK(reply.note == "the comparison of its results takes longer than 250.0 ms");
 }
 
 TEST_CASE("a kernel that kills its worker while it is measured costs itself only") {
