@@ -1,4 +1,6 @@
-// AutoTVM templates: the tutorials, typed in. Every configuration of a space gives the same results as the program; choices and their numbers are TVM's.
+// AutoTVM templates: those of the tutorials, and others. Every configuration of a space gives the same results as the program; choices and their numbers are TVM's.
+#include <fstream>
+#include <sstream>
 #include <string>
 
 #include "frontend/file.h"
@@ -6,6 +8,7 @@
 #include "script/autotvm/space.h"
 #include "script/schedules.h"
 #include "syntax/document.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -65,37 +68,25 @@ auto run_at(Session& session, const std::string& name, int64_t index) -> script:
   return session.schedules.run_with(session.file, session.schedule(name), decisions);
 }
 
-const std::string matmul = R"(import tvm
-from tvm import te
-from tvm import autotvm
+/// The template of a tutorial, without the tutorial's own task: a file that tests/numpy compares with NumPy.
+auto tutorial(const std::string& name) -> std::string {
+  std::ifstream file(tests::source_folder() + "/tests/numpy/tutorials/" + name + ".py");
+  REQUIRE(file);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str().substr(0, text.str().find("task = "));
+}
 
-
-@autotvm.template("tutorial/matmul")
-def matmul(N, L, M, dtype):
-    A = te.placeholder((N, L), name="A", dtype=dtype)
-    B = te.placeholder((L, M), name="B", dtype=dtype)
-    k = te.reduce_axis((0, L), name="k")
-    C = te.compute((N, M), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
-    s = te.create_schedule(C.op)
-    y, x = s[C].op.axis
-    k = s[C].op.reduce_axis[0]
-    cfg = autotvm.get_config()
-    cfg.define_split("tile_y", y, num_outputs=2)
-    cfg.define_split("tile_x", x, num_outputs=2)
-    yo, yi = cfg["tile_y"].apply(s, C, y)
-    xo, xi = cfg["tile_x"].apply(s, C, x)
-    s[C].reorder(yo, xo, k, yi, xi)
-    return s, [A, B, C]
-
-
-N, L, M = 16, 8, 32
+auto matmul() -> std::string {
+  return tutorial("autotvm_matmul") + R"(N, L, M = 16, 8, 32
 task = autotvm.task.create("tutorial/matmul", args=(N, L, M, "float32"), target="llvm")
 print(task.config_space)
 )";
+}
 
 /// A template with one statement about its configuration.
 auto with_statement(const std::string& statement) -> std::string {
-  std::string out = matmul;
+  std::string out = matmul();
   const std::string place = "    yo, yi = cfg";
   return out.insert(out.find(place), "    " + statement + "\n");
 }
@@ -103,7 +94,7 @@ auto with_statement(const std::string& statement) -> std::string {
 }  // namespace
 
 TEST_CASE("the knobs of the matmul template, and every configuration of it", "[autotvm]") {
-  Session session(matmul);
+  Session session(matmul());
   require_right(session.run("matmul"));
   REQUIRE(session.schedule("matmul").target == "llvm");
   const Space& space = *session.run("matmul").space;
@@ -173,92 +164,7 @@ task = autotvm.task.create("sum", args=(10, 16), target="llvm")
 }
 
 TEST_CASE("the convolution template for GPUs, and some of its configurations", "[autotvm]") {
-  Session session(R"(import tvm
-from tvm import te, topi
-from tvm import autotvm
-
-
-@autotvm.template("tutorial/conv2d_no_batching")
-def conv2d_no_batching(N, H, W, CO, CI, KH, KW, stride, padding):
-    assert N == 1, "Only consider batch_size = 1 in this template"
-    data = te.placeholder((N, CI, H, W), name="data")
-    kernel = te.placeholder((CO, CI, KH, KW), name="kernel")
-    conv = topi.nn.conv2d_nchw(data, kernel, stride, padding, dilation=1, out_dtype="float32")
-    s = te.create_schedule([conv.op])
-
-    n, f, y, x = s[conv].op.axis
-    rc, ry, rx = s[conv].op.reduce_axis
-    cfg = autotvm.get_config()
-    cfg.define_split("tile_f", f, num_outputs=4)
-    cfg.define_split("tile_y", y, num_outputs=4)
-    cfg.define_split("tile_x", x, num_outputs=4)
-    cfg.define_split("tile_rc", rc, num_outputs=3)
-    cfg.define_split("tile_ry", ry, num_outputs=3)
-    cfg.define_split("tile_rx", rx, num_outputs=3)
-    cfg.define_knob("auto_unroll_max_step", [0, 512, 1500])
-    cfg.define_knob("unroll_explicit", [0, 1])
-
-    pad_data = s[conv].op.input_tensors[0]
-    s[pad_data].compute_inline()
-    data, raw_data = pad_data, data
-
-    output = conv
-    OL = s.cache_write(conv, "local")
-
-    AA = s.cache_read(data, "shared", [OL])
-    WW = s.cache_read(kernel, "shared", [OL])
-    AL = s.cache_read(AA, "local", [OL])
-    WL = s.cache_read(WW, "local", [OL])
-
-    n, f, y, x = s[output].op.axis
-    bf, vf, tf, fi = cfg["tile_f"].apply(s, output, f)
-    by, vy, ty, yi = cfg["tile_y"].apply(s, output, y)
-    bx, vx, tx, xi = cfg["tile_x"].apply(s, output, x)
-    kernel_scope = n
-
-    s[output].bind(bf, te.thread_axis("blockIdx.z"))
-    s[output].bind(by, te.thread_axis("blockIdx.y"))
-    s[output].bind(bx, te.thread_axis("blockIdx.x"))
-    s[output].bind(vf, te.thread_axis("vthread"))
-    s[output].bind(vy, te.thread_axis("vthread"))
-    s[output].bind(vx, te.thread_axis("vthread"))
-    s[output].bind(tf, te.thread_axis("threadIdx.z"))
-    s[output].bind(ty, te.thread_axis("threadIdx.y"))
-    s[output].bind(tx, te.thread_axis("threadIdx.x"))
-    s[output].reorder(n, bf, by, bx, vf, vy, vx, tf, ty, tx, fi, yi, xi)
-    s[OL].compute_at(s[output], tx)
-
-    n, f, y, x = s[OL].op.axis
-    rc, ry, rx = s[OL].op.reduce_axis
-    rco, rcm, rci = cfg["tile_rc"].apply(s, OL, rc)
-    ryo, rym, ryi = cfg["tile_rx"].apply(s, OL, ry)
-    rxo, rxm, rxi = cfg["tile_ry"].apply(s, OL, rx)
-    s[OL].reorder(rco, ryo, rxo, rcm, rym, rxm, rci, ryi, rxi, n, f, y, x)
-
-    s[AA].compute_at(s[OL], rxo)
-    s[WW].compute_at(s[OL], rxo)
-    s[AL].compute_at(s[OL], rxm)
-    s[WL].compute_at(s[OL], rxm)
-
-    for load in [AA, WW]:
-        n, f, y, x = s[load].op.axis
-        fused = s[load].fuse(n, f, y, x)
-        tz, fused = s[load].split(fused, nparts=cfg["tile_f"].size[2])
-        ty, fused = s[load].split(fused, nparts=cfg["tile_y"].size[2])
-        tx, fused = s[load].split(fused, nparts=cfg["tile_x"].size[2])
-        s[load].bind(tz, te.thread_axis("threadIdx.z"))
-        s[load].bind(ty, te.thread_axis("threadIdx.y"))
-        s[load].bind(tx, te.thread_axis("threadIdx.x"))
-
-    s[output].pragma(kernel_scope, "auto_unroll_max_step", cfg["auto_unroll_max_step"].val)
-    s[output].pragma(kernel_scope, "unroll_explicit", cfg["unroll_explicit"].val)
-    return s, [raw_data, kernel, conv]
-
-N, H, W, CO, CI, KH, KW, strides, padding = 1, 7, 7, 16, 8, 3, 3, (1, 1), (1, 1)
-task = autotvm.task.create("tutorial/conv2d_no_batching", args=(
-
-
-N, H, W, CO, CI, KH, KW, strides, padding = 1, 7, 7, 8, 4, 3, 3, (1, 1), (1, 1)
+  Session session(tutorial("autotvm_convolution") + R"(N, H, W, CO, CI, KH, KW, strides, padding = 1, 7, 7, 8, 4, 3, 3, (1, 1), (1, 1)
 task = autotvm.task.create("tutorial/conv2d_no_batching", args=(N, H, W, CO, CI, KH, KW, strides, padding), target="cuda")
 )");
   require_right(session.run("conv2d_no_batching"));
@@ -289,7 +195,7 @@ TEST_CASE("mistakes in a template", "[autotvm]") {
 }
 
 TEST_CASE("a record of another template does not fit", "[autotvm]") {
-  Session session(matmul);
+  Session session(matmul());
   auto decisions = std::make_shared<Decisions>();
   decisions->choices.emplace_back("tile_y", script::autotvm::Choice{.kind = script::autotvm::KnobKind::Split, .numbers = {-1, 2, 4}, .words = {}, .value = {}});
   script::ScheduleRun run = session.schedules.run_with(session.file, session.schedule("matmul"), decisions);
@@ -298,7 +204,7 @@ TEST_CASE("a record of another template does not fit", "[autotvm]") {
 }
 
 TEST_CASE("a template without a task is not followed", "[autotvm]") {
-  Session session(matmul.substr(0, matmul.find("N, L, M = 16")));
+  Session session(tutorial("autotvm_matmul"));
   REQUIRE(session.schedules.all().empty());
   REQUIRE(session.schedules.left_alone().size() == 1);
   REQUIRE(session.schedules.left_alone()[0].why == "no task of the file gives the arguments of template `tutorial/matmul`");
