@@ -1,8 +1,8 @@
 // Accesses outside of their buffers, and iter vars outside of their domains.
 //
 // An access is an error if an iteration that runs is proved to leave the buffer: with numbers if the loops have constant
-// bounds, otherwise by the prover at the corners of the loops, for all sizes of at least 1. No other access is reported.
-// So is an access that leaves the memory on which its buffer is declared (`T.decl_buffer(..., data=A.data)`), where both have constant sizes.
+// bounds, otherwise by the prover at the corners of the loops, for all sizes of at least 1. An access that
+// leaves the memory on which its buffer is declared (`T.decl_buffer(..., data=A.data)`) is an error where both have constant sizes. Nothing else is reported.
 // A block whose binding leaves the declared domain is one error, even if several accesses follow from it.
 #include <fmt/format.h>
 

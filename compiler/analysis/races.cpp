@@ -3,7 +3,7 @@
 // A race is shown with numbers: the elements that two iterations touch are listed and compared. Tries pairs of neighbours, the first and the
 // last iteration, and distances of powers of two; parameters count as 64. So a reported race really occurs, and races between other pairs are
 // missed. Buffers on the same memory are compared by bytes. Indices that are read from memory cannot be listed: a store with such indices
-// that also reads its element *may* race, and is reported as a possible race. So are writes under conditions on the contents of memory, and addresses
+// that also reads its element *may* race, and is reported as a possible race, as are writes under conditions on the contents of memory, and addresses
 // of allocated memory that all iterations pass to other code.
 //
 // Not reported: memory that lowering makes private to each iteration (all its accesses are in the loop, or its scope is private to a

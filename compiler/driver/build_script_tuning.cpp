@@ -253,7 +253,7 @@ class Given {
   const BoundArguments& bound_;
 };
 
-/// Reports an argument that is none of the words that it may be.
+/// Reports an argument that is not one of the allowed words.
 auto is_one_of(Evaluator& e, const Argument* a, std::initializer_list<std::string_view> words, const char* expected) -> bool {
   if (!a) { return true; }
   const std::string* text = a->value.string();

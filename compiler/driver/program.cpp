@@ -150,7 +150,7 @@ auto choose_record(SourceFile& file, const std::string& path, workspace::Selecti
   return ok();
 }
 
-/// The log that a command on a schedule applies where the command line names neither: that of `task.apply_best(F)`, if the file has no schedule function.
+/// The log of `task.apply_best(F)`, for a command line that names neither a schedule nor a trace. None: the file calls no `apply_best`, or has schedule functions.
 auto log_of_file(SourceFile& file, const PickRequest& request, const workspace::SelectionRequest& wanted) -> std::optional<std::string> {
   if (!request.only_schedule || !wanted.schedule.empty() || wanted.trace != nullptr || !workspace::schedule_names(*file.snapshot()).empty()) { return {}; }
   const std::string log = script::auto_scheduler::applied_log(file.document().file());

@@ -70,7 +70,7 @@ auto state_made(std::string_view code) -> std::string_view {
   return equals < code.size() && code[equals] == '=' && line.find(call) != std::string_view::npos ? variable : std::string_view{};
 }
 
-/// Makes one declaration of each schedule at the top of the file, and of the statements on the state of the auto-scheduler that it is made of.
+/// Joins the statements of each schedule at the top of the file to one declaration, with the statements that make the auto-scheduler's state for it.
 auto join_schedules(std::string_view text, std::vector<Chunk> chunks) -> std::vector<Chunk> {
   auto code = [&](size_t k) { return chunks[k].is_comments ? std::string_view{} : text.substr(chunks[k].span.begin, chunks[k].span.end - chunks[k].span.begin); };
   auto is_at_margin = [&](size_t k) { return chunks[k].span.begin == 0 || text[chunks[k].span.begin - 1] == '\n' || text[chunks[k].span.begin - 1] == '\r'; };

@@ -16,8 +16,8 @@
 
 namespace loopsmith::target {
 
-/// A target of a script as the text that `parse` reads: `T.target({"kind": "cuda", "arch": "sm_80"})` is "cuda -arch=sm_80". Of a target with a host, the
-/// target. Empty: the attribute is no target.
+/// A target of a script as the text that `parse` reads: `T.target({"kind": "cuda", "arch": "sm_80"})` is "cuda -arch=sm_80". If it
+/// has a host, the text has only the target itself. Empty: the attribute is no target.
 [[nodiscard]] auto text_of(const Attr& attribute) -> std::string;
 
 /// The target that the attribute of a function names; empty: it names none, or one for which no code is made here ("vulkan").

@@ -22,7 +22,7 @@ constexpr std::string_view kept[] = {
     "thread_warp_size", "registers_per_block", "arch", "march", "fast-math", "cl-opt", "jit", "vector-width", "from_device",
     "target_device_type", "l2_cache_size_bytes",
 };
-// Those of them that limit the blocks of a GPU: positive numbers (target/gpu.h).
+// The attributes that limit the blocks of a GPU: positive numbers (target/gpu.h).
 constexpr std::string_view limits[] = {"max_num_threads", "max_threads_per_block", "max_shared_memory_per_block"};
 
 /// The option by which a kind names the machine; empty: the kind has none. `llvm` and `c` take both, as `-arch` means nothing to them.

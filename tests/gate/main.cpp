@@ -69,7 +69,7 @@ auto now() -> double {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Gives a case random steps on its program, the accepted ones in order. A failure that a step shows without a comparison of results, if there is one.
+// Gives a case random steps on its program, the accepted ones in order. Returns a failure that shows without a comparison of results, if a step has one.
 auto take_steps(Case& c, const IRModule& program, const Units& units, Random& random, StepCounts& here, Counts& counts) -> std::optional<Failure> {
   schedule::Schedule sch(program, static_cast<int64_t>(random.next() % 1000000 + 1));
   sch.use_intrinsics(units);

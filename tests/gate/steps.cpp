@@ -184,7 +184,8 @@ auto by_kind(const Param& param, ValueKind kind, const Choice& choice, Random& r
   return {};
 }
 
-// A true value for a parameter by which the caller promises something. None: the parameter is no promise, or any value is allowed.
+// The value of a parameter by which the caller promises something (`assume_injective_transform`), chosen so that the promise is true. None: the parameter
+// promises nothing, or any value keeps the promise.
 auto honest(const Primitive& row, const Param& param, const Choice& choice, Random& random) -> std::optional<Value> {
   const Place& focus = choice.subject();
   // All values stay the same: a wider type, which can represent all elements of the buffer.

@@ -26,10 +26,11 @@ struct Step {
   [[nodiscard]] auto text() const -> std::string;
 };
 
-/// A random call of a primitive, with arguments from the candidates of its row or else by their kind. None: no arguments fit.
-/// Primitives that were rarely accepted are more likely. `near`: prefers this block and the loops around it.
+/// The calls of each primitive so far, by its name.
 struct Count { int64_t accepted = 0, refused = 0; };
 using StepCounts = std::map<std::string, Count>;
+/// A random call of a primitive, with arguments from the candidates of its row or else by their kind. None: no arguments fit.
+/// Primitives that were rarely accepted are more likely. `near`: prefers this block and the loops around it.
 [[nodiscard]] auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts& counts, const std::string& near = {}) -> std::optional<Step>;
 /// A step that is useful only after this step: a rolling buffer after a block was moved to its consumers, the removal of an
 /// annotation. Usually none.

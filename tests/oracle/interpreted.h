@@ -12,7 +12,7 @@
 
 namespace loopsmith::oracle {
 
-/// A program before and after its schedule, as texts. Of a workload without a schedule, both are the same.
+/// A program before and after its schedule, as texts. Both are equal if the workload has no schedule.
 struct ScheduledText { std::string id, before, after; };
 /// Reads a line of the corpus. None, and counted as left out: the reference contradicts itself there.
 [[nodiscard]] auto scheduled_text(const Json& line, Tally& tally) -> std::optional<ScheduledText>;

@@ -25,7 +25,7 @@ auto first_trace_difference(const Json& expected, const Json& got) -> LineDiffer
 }  // namespace
 
 void check_postproc(const Json& line, Tally& tally) {
-  // The workloads come first: the traces begin with them.
+  // The data list all workloads before the traces, which refer to them by name.
   static std::map<std::string, std::string> workloads;
   if (!line.contains("postproc")) {
     workloads[line.at("workload")] = line.at("module");

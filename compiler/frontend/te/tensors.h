@@ -150,7 +150,7 @@ void collect_inputs(const std::vector<Expr>& exprs, std::vector<Ref<Operation>>&
 [[nodiscard]] auto to_shape(Evaluator& e, const Argument& a, std::vector<Expr>& out) -> bool;
 /// The diagnostic that `function` needs another number of `what`.
 [[nodiscard]] auto wrong_count(std::string_view function, size_t expected, std::string_view what, size_t found, Origin where) -> Diagnostic;
-/// The statement that a function of a script returns for `name`, for a call of `function`. Null: it is none, which was reported.
+/// The statement that a function of a script returns for `name`, for a call of `function`. Null: the function returns no statement, and the error was reported.
 [[nodiscard]] auto to_statement(Evaluator& e, const Argument& returned, std::string_view function, Name name) -> Stmt;
 /// The place of a function: the name in its definition, or the argument that passes it.
 [[nodiscard]] auto place_of(const Argument& function) -> Origin;

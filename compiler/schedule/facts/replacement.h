@@ -9,7 +9,7 @@
 
 namespace loopsmith::schedule {
 
-/// The effects of a block at the end of a loop's body, with new loops, iter values and a predicate.
+/// The effects of moving a block to the end of a loop's body, where it gets new loops, iter values and a predicate.
 struct Replaced {
   bool begins_late = false;                  // an update runs before the init of its reduction
   bool runs_all = true;                      // every instance in the domains of the iter vars runs

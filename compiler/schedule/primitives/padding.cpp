@@ -399,7 +399,7 @@ struct DecomposePadding {
       return note_loop(cx.error(Code::LoopNotAroundBlock).arg("loop", args.loop->name().view()).arg("block", block.name.view()), *args.loop).at_node(place.id);
     }
     if (plan.copy_at == SIZE_MAX) { return refuse(because(Why::NotAloneInnermost)); }
-    // Another iteration would fill an element that one iteration has copied.
+    // In such a loop, one iteration would write the padding value over an element that another iteration has copied.
     for (const Place* at : plan.loops) {
       if (!runs_at_once(*at->loop) || !repeats_instances(*place.realize, *at->loop)) { continue; }
       return note_block(note_loop(cx.error(Code::IterationsShare).arg("loop", at->name().view()).arg("block", block.name.view()), *at), place);

@@ -274,7 +274,7 @@ auto State::compute_at(size_t stage, int64_t target, int64_t axis) -> std::strin
   moved.place = StateStage::Place::At;
   moved.at_stage = static_cast<size_t>(target);
   moved.at_axis = of.axes[static_cast<size_t>(axis)].id;
-  // Its axes then cover the part that the place needs, which only a translation finds. Inner levels of tiles keep their lengths.
+  // The axes of a moved stage cover the part that its new place needs, which only a translation finds. Inner levels of tiles keep their lengths.
   for (StateAxis& one : moved.axes) {
     const bool is_inner = one.name.size() > 2 && one.name[one.name.size() - 2] == '.' && one.name.back() != '0';
     if (!is_inner && !one.is_reduction) { one.extent = 0; }

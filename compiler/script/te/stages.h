@@ -112,7 +112,7 @@ struct Stages {
   Origin latest;
   /// A declared intrinsic does not fit the loops of its stage since a later step: a further one may change them again.
   bool has_waiting_tile = false;
-  /// Steps are not translated before `finish` (create.h).
+  /// True: `finish` (create.h) translates all steps at once; false: each step is translated when it is called.
   bool is_at_once = false;
 
   explicit Stages(schedule::Schedule b) : base(std::move(b)) {}

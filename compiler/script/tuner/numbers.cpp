@@ -84,7 +84,7 @@ auto fold(Fold what, const double* begin, size_t count, size_t stride) -> double
   }
   return what == Fold::Mean ? out / static_cast<double>(count) : out;
 }
-/// Over all numbers without an axis, over the rows for axis 0, and over the columns for axis 1.
+/// Folds all numbers if no axis is given, the rows for axis 0, and the columns for axis 1.
 auto folded(Evaluator& e, Fold what, const NumberArray& a, const Argument* axis, Origin where) -> Value {
   if (!e.charge(a.numbers.size(), 0, where)) { return Value::error(); }
   const auto along = axis ? axis->value.to_int() : std::nullopt;

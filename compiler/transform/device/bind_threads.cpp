@@ -305,7 +305,7 @@ class Survey : public Visitor {
     bool is_shared = false;              // several threads access it, or its scope is shared memory
     bool is_crossed = false;             // some thread accesses elements that another one stored
     int64_t bytes = 0;                   // 0: not constant
-    /// Its accesses in one dimension of blocks: in the run of the loop around its allocation (`own`), and in other loops over the dimension (`other`).
+    /// The accesses of an allocated buffer in one dimension of blocks: in the run of the loop around its allocation (`own`), and in other loops over the dimension (`other`).
     struct Use { bool own_store = false, own_load = false, other_store = false, other_load = false; };
     std::vector<Use> uses;
     /// By dimension of blocks: the runs of loops in which it is stored, and in which it is used; 0: outside of all.

@@ -250,7 +250,7 @@ auto DeviceWorker::plain_program() -> Result<runtime::DeviceProgram*> {
   return &*plain_->program;
 }
 
-// The results of the program as written: by the interpreter, or on the device where that takes too long. Those of the task's program are kept for the next candidate.
+// Computes the results of the program as written: by the interpreter or, where that takes too long, on the device. The results of the task's program are kept for the next candidate.
 auto DeviceWorker::expected(const IRModule& module, interp::Contents contents, const interp::Inputs& inputs, bool in_full, double seconds, std::string& how) -> ResultsOfInputs {
   const bool is_kept = module.same_as(module_);
   if (auto known = expected_.find(contents); is_kept && known != expected_.end()) {

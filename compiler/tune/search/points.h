@@ -39,7 +39,7 @@ class PointSearch : public Search {
   [[nodiscard]] auto valid_random_point(size_t sketch) -> bool;
   /// The point with another choice of one knob, at times of two. Neighbours in a long list of choices are preferred.
   [[nodiscard]] auto mutate(size_t sketch, Point point) -> Point;
-  /// The points that differ from one in a single knob and were not proposed yet. Of a knob with many choices only those near in the list.
+  /// The points that differ from one in a single knob and were not proposed yet. A knob with many choices moves only to those near in its list.
   [[nodiscard]] auto neighbours(size_t sketch, const Point& centre) const -> std::vector<Point>;
   /// Points that were not proposed yet, in order: neighbours of the best measured ones, `centres` at most, and up to `drawn` random points.
   [[nodiscard]] auto fresh_points(size_t sketch, size_t centres, size_t drawn) -> std::vector<Point>;

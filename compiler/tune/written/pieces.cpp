@@ -183,7 +183,7 @@ class Lists {
     }
     return out;
   }
-  /// The names in an expression that are TVM's. Those of the file come first.
+  /// TVM's names in an expression. A name that the file defines is not TVM's.
   auto names_used(const syntax::Expr& expression) -> eval::ScopeRef {
     const eval::ScopeRef scope = evaluator_.new_scope({});
     std::vector<Name> used;
@@ -200,7 +200,7 @@ class Lists {
   }
   static auto is_default(const Value& item) -> bool { return item.string() && (*item.string() == default_word || *item.string() == "from-target"); }
 
-  /// An item as a piece of a kind. Null: it is none, which is reported.
+  /// Reads an item of a list as a piece of a kind. Null: it is no such piece, and the error was reported.
   auto piece(const Value& item, PieceKind kind) -> Ref<Piece> {
     if (item.is_error()) { return {}; }
     const std::string wanted(script::kind_text(kind));
@@ -352,7 +352,7 @@ class Lists {
       const size_t equals = item.find('=');
       const bool has_share = equals != std::string::npos && item.find('(') > equals;
       std::vector<Value> keys = items_of(has_share ? item.substr(0, equals) : item, "--mutators");
-      // `Mutator.create("llvm")` has the shares.
+      // `Mutator.create("llvm")` returns a dictionary from mutators to their shares.
       if (const auto* dict = keys.size() == 1 ? keys[0].as<eval::Dict>() : nullptr; dict && !has_share) {
         for (const auto& [key, value] : dict->entries()) { add_mutator(key, value, out); }
         continue;

@@ -59,7 +59,7 @@ class Query {
   Query(const Query&) = delete;
   ~Query() { ts_query_delete(query_); }
 
-  /// In the order of the text; of the same node in the order of the patterns.
+  /// Returns the captures in the order of the text; those of one node are in the order of the patterns.
   auto run(TSNode root, const std::string& text) -> std::vector<Capture> {
     std::vector<Capture> out;
     TSQueryCursor* cursor = ts_query_cursor_new();

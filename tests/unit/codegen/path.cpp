@@ -273,7 +273,7 @@ def parallel(sch: tir.Schedule) -> None:
     }
     CHECK((streaming->find('p') != std::string::npos) == (v.name == "serial"));
     CHECK(streaming->find('r') != std::string::npos);
-    if (v.name == "serial") { CHECK(fetched == 8); }   // the four lines of 64 floats; twice, for memory with another alignment, too
+    if (v.name == "serial") { CHECK(fetched == 8); }   // 64 floats are four cache lines; the function has two versions, for aligned and for other memory
     auto same = interp::compare_modules(programs[0].module, *flat, programs[0].module->functions[0].first);
     CHECK(same.ok());
   }

@@ -204,7 +204,7 @@ auto touched_bytes(const std::unordered_map<const BufferNode*, std::vector<int64
   return bytes;
 }
 
-// The innermost loop that touches the same elements again: since it does not move through the buffer, or since an earlier store touched them.
+// Finds the innermost loop that touches the same elements again, because it does not move through the buffer or because an earlier store touched them.
 void set_reuse(Touch& touch, const LoopNest& nest, int64_t element_bytes_of_all, const TouchedUnderLoop& touched) {
   const auto moves = [&](const VarNode* var) {
     for (const auto& of_access : touch.variables) {

@@ -9,7 +9,7 @@
 //     157 .. 160  the allocation of the buffer
 //     161 .. 163  the loops around
 //
-// All counts stand as log2(x + 1). Of several stores to one buffer the last one counts; stores of constants do not.
+// All counts stand as log2(x + 1). If several stores write one buffer, the last one counts; stores of constants do not.
 #pragma once
 
 #include <array>

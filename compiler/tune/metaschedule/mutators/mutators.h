@@ -56,7 +56,7 @@ using Mutators = std::vector<WeightedMutator>;
 [[nodiscard]] auto mutate(const Mutators& mutators, const MutatorContext& context, const schedule::Trace& trace, schedule::RandomEngine& random) -> std::optional<schedule::Trace>;
 
 // For the mutators.
-/// The trace with another decision, without post-processing part.
+/// The trace with another decision, and without the instructions of post-processors.
 [[nodiscard]] auto with_decision(const schedule::Trace& trace, size_t instruction, schedule::Value decision) -> schedule::Trace;
 /// Another candidate of a `sample_categorical`, by the probabilities of the others; none: there is no other.
 [[nodiscard]] auto another_candidate(const schedule::Trace& trace, size_t instruction, schedule::RandomEngine& random) -> std::optional<schedule::Trace>;

@@ -11,7 +11,7 @@
 namespace loopsmith::tune::metaschedule {
 namespace {
 
-// The block that reads a buffer, with the number of the buffer among its reads and the suggested layout. Of several readers the last one counts.
+// The block that reads a buffer, with the number of the buffer among its reads and the suggested layout. If several blocks read the buffer, the last one counts.
 struct Reader {
   const Block* block;
   int64_t index;   // -1: the block does not declare that it reads the buffer
