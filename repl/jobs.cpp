@@ -85,7 +85,7 @@ void BackgroundJobs::Job::note(const std::string& line) {
   }
 }
 
-// The thread that reads the events of a search.
+// Runs in the thread that reads the events of a search.
 void BackgroundJobs::Job::read(Process process, std::string input) {
   (void)process.write(input, in(10s));
   process.close_input();
@@ -103,7 +103,7 @@ void BackgroundJobs::Job::read(Process process, std::string input) {
   if (trace.empty() && status.succeeded()) { progress = "stopped before it had a result"; }
 }
 
-// The thread that compares a result.
+// Runs in the thread that compares a result.
 void BackgroundJobs::Job::compare(tune::Comparison& comparison) {
   auto result = comparison.finish([this] { return wants_stop || wants_end; });
   std::lock_guard lock(mutex);

@@ -560,7 +560,7 @@ class Kernel {
   std::optional<Diagnostic> failure_;
 };
 
-/// The outermost launches below a statement.
+/// Collects the outermost launches below a statement.
 void find_kernels(const Stmt& stmt, std::vector<Stmt>& out) {
   auto launch = transform::as_thread_loop(stmt);
   if (launch && (is_thread_axis(launch->tag.view()) || is_block_axis(launch->tag.view()))) {

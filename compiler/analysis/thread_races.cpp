@@ -510,7 +510,7 @@ class Kernel {
   std::vector<Thread> threads_;
 };
 
-/// The outermost launches below a statement. `bound`: loops that are bound to threads are launches, too.
+/// Collects the outermost launches below a statement. `bound`: loops that are bound to threads are launches, too.
 void find_kernels(const Stmt& stmt, bool bound, std::vector<Stmt>& out) {
   const auto* attr = stmt.as<AttrStmt>();
   const auto* loop = stmt.as<For>();

@@ -408,7 +408,7 @@ class Names {
     }
   }
 
-  /// An expression whose value is not used: `B[i] == A[i]` for `B[i] = A[i]`, or an unfinished statement. Calls may have effects; names and texts
+  /// Reports an expression whose value is not used: `B[i] == A[i]` for `B[i] = A[i]`, or an unfinished statement. Calls may have effects; names and texts
   /// are not reported.
   void value_unused(const Expr& value) {
     const auto* compare = value.as<CompareExpr>();

@@ -54,7 +54,7 @@ auto sizes_of_parameter(const Interface& interface, size_t parameter) -> const B
   return nullptr;
 }
 
-/// The limits of elements that are indices.
+/// Adds the limits of elements that are indices.
 void add_index_limits(const PrimFunc& func, Interface& interface) {
   IndexUses uses = index_uses(func);
   if (uses.empty()) { return; }

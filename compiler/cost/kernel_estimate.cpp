@@ -22,7 +22,7 @@ namespace {
 constexpr double launch_seconds = 3e-6;
 constexpr double warp = 32;
 constexpr double sector_bytes = 32;
-// Of shared memory.
+// The banks of shared memory.
 constexpr int64_t banks = 32, bank_bytes = 4;
 // The innermost serial loops with at most this number of iterations are written out, and their elements live in registers.
 constexpr double most_unrolled = 1024;
@@ -433,7 +433,7 @@ auto gpu_model(const target::Target& target) -> GpuModel {
   GpuModel out;
   if (auto limits = target::gpu_limits(target)) { out.limits = *limits; }
   struct Rates { std::string_view arch; double clock, lanes, matrix, memory, cache; uint64_t units; };
-  // Of the largest card of an architecture, from NVIDIA's data sheets; bandwidths of the cache are measured values of the literature. Instructions of one warp
+  // The rates of the largest card of an architecture, from NVIDIA's data sheets; bandwidths of the cache are measured values of the literature. Instructions of one warp
   // reach about half of the rate of matrix units on sm_90 and later.
   static constexpr Rates rates[] = {
       {"sm_75", 1.59e9, 64, 512, 320e9, 1.2e12, 40},     {"sm_80", 1.41e9, 64, 1024, 1555e9, 4.5e12, 108},  {"sm_86", 1.7e9, 128, 512, 768e9, 2.5e12, 84},

@@ -28,7 +28,7 @@ struct BuiltKernel {
 /// A schedule that does not come from the file.
 struct TunedSchedule {
   std::string trace;         // TVM's JSON
-  std::string name;          // for the manifest: "tuned: trial 17, 1.2 ms"
+  std::string name;          // for the manifest: "tuned: trial 17, 1.200 ms"
 };
 
 struct BuildJob {

@@ -165,7 +165,7 @@ class Object {
 
   [[nodiscard]] virtual auto type_name() const -> std::string_view { return tag->name; }
   [[nodiscard]] virtual auto get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<Value>;
-  /// The names of attributes, for "did you mean" and completion.
+  /// Adds the names of attributes, for "did you mean" and completion.
   virtual void attribute_names(std::vector<Name>& out) const {}
   [[nodiscard]] virtual auto is_callable() const -> bool { return false; }
   /// True for an object that may be used in `with`; code in the body finds it in `Evaluator::contexts`.
@@ -273,7 +273,7 @@ class Tuple final : public Sequence {
   auto clone(Cloner& cloner) const -> std::optional<Value> override;
 };
 
-/// In the order of insertion.
+/// A dict, whose entries keep the order of insertion.
 class Dict final : public Object {
  public:
   static const TypeTag type_tag;

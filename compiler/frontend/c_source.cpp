@@ -433,7 +433,7 @@ class Reader {
     if (!given.value) { no("a pointer as a condition"); return {}; }
     return given.value.dtype().is_bool() ? given.value : not_equal(given.value, zero(given.value.dtype()));
   }
-  // The operands in the type that C computes in.
+  // Converts the operands to the type in which C computes.
   static void convert(Expr& a, Expr& b) {
     const DataType x = promoted(a.dtype()), y = promoted(b.dtype());
     DataType type = x;

@@ -54,7 +54,7 @@ auto is_known_module(const std::vector<Name>& path) -> bool {
   return !path.empty() && (path[0] == tvm || path[0] == loopsmith);
 }
 
-// The modules from which a statement, or a statement inside it, may import.
+// Adds the modules from which a statement, or a statement inside it, may import.
 void add_modules(const syntax::Stmt& stmt, std::vector<std::pair<uint32_t, std::vector<Name>>>& out) {
   walk(stmt, [&](const Node& node) {
     if (const auto* import = node.kind == Kind::Import ? static_cast<const ImportStmt*>(&node) : nullptr) {

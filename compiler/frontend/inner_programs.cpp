@@ -255,7 +255,7 @@ class Reader {
     out_.erase(std::remove_if(out_.begin() + made, out_.end(), [](const InnerProgram& p) { return p.has_errors; }), out_.end());
   }
 
-  // A statement that is not a program: binds its names to their values, or to unknown values if the evaluation fails.
+  // For a statement that is not a program: binds its names to their values, or to unknown values if the evaluation fails.
   void around_it(const syntax::Stmt& stmt, const eval::ScopeRef& scope) {
     std::vector<Name> names;
     bound_names(stmt, names);

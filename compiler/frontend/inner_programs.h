@@ -32,7 +32,7 @@ struct InnerProgram {
 /// of a `tvm.testing.parameter` with that name. Opaque if there is none, or if it is None.
 [[nodiscard]] auto first_value(eval::Evaluator& evaluator, const syntax::FunctionDef& def, const syntax::Param& param, const eval::ScopeRef& scope) -> eval::Value;
 
-/// The names that a statement may bind in its own scope, including those in its blocks.
+/// Adds the names that a statement may bind in its own scope, including those in its blocks.
 void bound_names(const syntax::Stmt& stmt, std::vector<Name>& out, int depth = 0);
 
 }  // namespace loopsmith::frontend

@@ -26,7 +26,7 @@ class IrBuilder final : public eval::Object {
   void add(Stmt stmt) const;
   /// The statements that follow in the scope become the body of one.
   void add_around(Around around) const;
-  /// A scope of a method that a `with` statement enters; its place is that of the call.
+  /// Opens the scope of a method that a `with` statement enters; its place is that of the call.
   void open(std::string_view method, Origin where) const;
   /// Ends the innermost scope: its statements.
   [[nodiscard]] auto close() const -> Stmt;

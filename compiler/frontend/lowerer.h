@@ -82,7 +82,7 @@ class Lowerer {
   auto with_loops(BlockSpec& spec, Origin where) -> std::vector<LoopSpec>;
   void body(const syntax::Block& block, const eval::ScopeRef& scope);
   void body(std::span<const syntax::StmtPtr> block, const eval::ScopeRef& scope);
-  /// The body of a loop or a `with`, whose block may be missing.
+  /// Lowers the body of a loop or a `with`, whose block may be missing.
   void body_of(const syntax::Block& block, const eval::ScopeRef& scope);
   void signature(const syntax::FunctionDef& def, const eval::ScopeRef& scope);
   /// Lowers a part of a long program by `lower`, or uses the result kept for it (parts.h). `nodes`: its syntax.

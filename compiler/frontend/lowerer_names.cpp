@@ -44,7 +44,7 @@ auto Lowerer::bind_var(const VarNode* var) -> bool {
 
 namespace {
 
-// The names of an assignment's target.
+// Adds the names of an assignment's target.
 void add_targets(const syntax::Expr& target, std::vector<Name>& out) {
   if (const auto* name = target.as<NameExpr>()) { out.push_back(name->name); }
   if (const auto* tuple = target.as<TupleExpr>()) {

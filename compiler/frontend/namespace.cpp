@@ -226,7 +226,7 @@ struct Namespaces {
   }
 
  private:
-  // The decorators of programs, each with the dialect that it implies.
+  // Adds the decorators of programs, each with the dialect that it implies.
   static void add_decorators(const Ref<eval::Namespace>& tirx, const Ref<eval::Namespace>& s_tir, const Ref<eval::Namespace>& imported) {
     auto add = [](const Ref<eval::Namespace>& space, const char* name, const FunctionOptions& options) {
       const_cast<eval::Namespace&>(*space).add(Name(name), prim_func_decorator(options));

@@ -298,7 +298,7 @@ class ProgramObject final : public eval::Object {
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
   void attribute_names(std::vector<Name>& out) const override;
   auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
-  /// As script.
+  /// The value as script.
   [[nodiscard]] auto text() const -> std::string;
   auto repr() const -> std::string override;
   /// `print(program)` prints the script, as TVM does.

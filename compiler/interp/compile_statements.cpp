@@ -230,7 +230,7 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
   return out;
 }
 
-// The iter vars of a block: their slots and values, the first values of reductions, and the loops over threads that they reduce.
+// Adds the iter vars of a block: their slots and values, the first values of reductions, and the loops over threads that they reduce.
 void Compiler::add_iters(const BlockRealize& realize, BlockInstance& out) {
   const Block& b = *realize.block;
   for (size_t i = 0; i < b.iter_vars.size(); ++i) {

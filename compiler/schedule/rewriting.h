@@ -50,7 +50,7 @@ struct ForParts { std::optional<Stmt> body; std::optional<ForKind> kind; std::op
 /// True if indices can be inverted exactly; false if an index is a multiple of an iterator.
 [[nodiscard]] auto is_invertible(const std::vector<arith::IterSum>& map) -> bool;
 
-/// All buffers that a block and the blocks in it declare to access or allocate.
+/// Adds all buffers that a block and the blocks in it declare to access or allocate.
 void add_signature_buffers(const Block& block, std::vector<Buffer>& out);
 
 /// Wraps loops around a body: the last domain is the innermost loop.

@@ -40,11 +40,11 @@ class Schedule {
   [[nodiscard]] auto trace() const -> const Trace& { return trace_; }
   [[nodiscard]] auto func_working_on() const -> Name { return func_; }
   [[nodiscard]] auto work_on(Name func) -> Status;
-  /// The tensor intrinsics of the schedule's file; they take precedence over those that come with Loopsmith.
+  /// Sets the tensor intrinsics of the schedule's file; they take precedence over those that come with Loopsmith.
   void use_intrinsics(std::shared_ptr<const std::vector<TensorIntrin>> intrinsics) { intrinsics_ = std::move(intrinsics); }
   [[nodiscard]] auto intrinsics() const -> const std::shared_ptr<const std::vector<TensorIntrin>>& { return intrinsics_; }
 
-  /// The largest value of `T.vscale()` on the machine that the schedule is for: it may be 1, 2, 4 up to this. 0: no scalable vectors, or unknown.
+  /// Sets the largest value of `T.vscale()` on the machine that the schedule is for: it may be 1, 2, 4 up to this. 0: no scalable vectors, or unknown.
   void use_vscale(int64_t most) { most_vscale_ = most; }
   [[nodiscard]] auto most_vscale() const -> int64_t { return most_vscale_; }
 

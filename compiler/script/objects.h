@@ -33,7 +33,7 @@ struct TuneRequest {
   int64_t trials = 0;    // 0: not given
 };
 
-/// The names that may follow `sch.`.
+/// Adds the names that may follow `sch.`.
 void schedule_attributes(std::vector<Name>& out);
 /// If an argument has the name of no parameter, adds the most similar parameter to the diagnostic.
 void add_parameter_meant(Diagnostic& d, const schedule::Primitive& primitive, Name keyword, Origin keyword_at);

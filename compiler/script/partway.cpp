@@ -108,7 +108,7 @@ class Walk {
   [[nodiscard]] auto named() const -> const std::vector<Partway::Named>& { return named_; }
 
  private:
-  /// One iteration of a loop.
+  /// Runs one iteration of a loop.
   auto pass(const syntax::Block& body) -> Met {
     Met met = along(body);
     is_broken_off_ = flow_ == Flow::Break;

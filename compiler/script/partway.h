@@ -40,7 +40,7 @@ struct PartwayRequest {
 void enter_contexts(eval::Evaluator& evaluator, const std::vector<const syntax::Expr*>& contexts, const eval::ScopeRef& scope);
 
 /// The variable of a schedule in a value, or a list of such variables (`loops = sch.get_loops(c)`). None for other values.
-/// Of a schedule of tensor expressions, `schedule`, an axis counts as its loop.
+/// In a schedule of tensor expressions, `schedule`, an axis counts as its loop.
 [[nodiscard]] auto variable_of(const eval::Value& value, const ScheduleObject* schedule = nullptr) -> std::optional<schedule::Value>;
 
 }  // namespace loopsmith::script

@@ -400,7 +400,7 @@ class BodyRun {
 
 namespace {
 
-// The errors of stages that still wait for a later statement when no statement follows. Each error is at its own statement.
+// Adds the errors of stages that still wait for a later statement when no statement follows. Each error is at its own statement.
 void add_unfinished(ScheduleRun& run, const eval::Frame& frame) {
   if (!frame.scope) { return; }
   for (const auto& [name, value] : frame.scope->slots()) {

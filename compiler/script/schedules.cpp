@@ -271,7 +271,7 @@ class Update {
     schedules.push_back(std::move(s));
   }
 
-  // The task of a template gives its arguments and its target.
+  // Adds the arguments and the target that the task of a template gives.
   void add_task(const syntax::FunctionDef& def, ScheduleFunction& function, FileSchedule& s) {
     auto name = autotvm::template_name(def);
     if (!name || !s.makes_its_own) { return; }
@@ -287,7 +287,7 @@ class Update {
     for (Diagnostic& d : history.diagnostics) { history_.push_back(std::move(d)); }
   }
 
-  // The schedule depends on a log that `apply_best` reads.
+  // Adds the log that `apply_best` reads, on which the schedule depends.
   void add_log(const syntax::ScheduleForm& form, FileSchedule& s) {
     const std::string path = form.made && syntax::applies_record(*form.made) ? auto_scheduler::log_of_call(file_, *form.made) : std::string();
     if (!path.empty()) { s.context = hash_combine(s.context, hash_bytes(text_beside(file_, path).value_or(std::string()))); }

@@ -6,7 +6,7 @@
 namespace loopsmith {
 namespace {
 
-/// The starts of lines whose ends lie in [begin, end).
+/// Adds the starts of lines behind the line ends in [begin, end).
 void scan(std::string_view text, uint32_t begin, uint32_t end, std::vector<uint32_t>& starts) {
   for (uint32_t i = begin; i < end; ++i) {
     if (text[i] == '\n' || (text[i] == '\r' && (i + 1 == text.size() || text[i + 1] != '\n'))) { starts.push_back(i + 1); }

@@ -38,7 +38,7 @@ auto named_character(std::string_view name) -> uint32_t {
   return found != std::end(rows) && found->name == upper ? found->code : 0;
 }
 
-// The value of a literal from the text between its quotes. Line ends become "\n".
+// Computes the value of a literal from the text between its quotes. Line ends become "\n".
 void decode(std::string_view raw, bool is_raw, bool is_bytes, bool is_format, std::string& out) {
   for (size_t i = 0; i < raw.size(); ++i) {
     char c = raw[i];

@@ -27,7 +27,7 @@ struct GpuLimits {
   uint64_t shared_most = 0;               // shared memory of a block that its launch requests, including the static part
   uint64_t thread_registers = 0;          // of 32 bits
   uint64_t thread_bytes = 0;              // local memory of a thread; 0: unknown
-  // Of a multiprocessor, for occupancy.
+  // The resources of a multiprocessor, for occupancy.
   uint64_t unit_threads = 0;
   uint64_t unit_blocks = 0;
   uint64_t unit_registers = 0;

@@ -124,7 +124,7 @@ class Check : public Mutator {
     if (!line.empty()) { line = ", " + line; }
     std::vector<Expr> last;
     for (size_t d = 0; d < indices.size(); ++d) {
-      // Of a vector, the first and the last lane are tested.
+      // The first and the last lane of a vector are tested.
       std::vector<Expr> ends = {indices[d]};
       if (const auto* ramp = indices[d].as<Ramp>()) { ends = {ramp->base, add(ramp->base, mul(ramp->stride, int_imm(ramp->dtype.lanes - 1, ramp->stride.dtype())))}; }
       if (!ends[0].dtype().is_scalar()) { continue; }
@@ -139,7 +139,7 @@ class Check : public Mutator {
     if (last.size() == indices.size()) { within_memory(buffer, last, reached, fmt::format("{} here, is outside of its memory of {{extent}} elements{}", how, line), origin, out); }
   }
 
-  /// A test that the element lies in the memory on which its buffer is declared; none if the buffer is known to fit there.
+  /// Adds a test that the element lies in the memory on which its buffer is declared; none if the buffer is known to fit there.
   void within_memory(const Buffer& buffer, const std::vector<Expr>& indices, const std::vector<Expr>& reached, const std::string& text, Origin origin, std::vector<Stmt>& out) {
     auto memory = memory_.find(buffer->data.get());
     auto size = bytes_of_element(*buffer);

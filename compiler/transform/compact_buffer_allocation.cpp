@@ -102,7 +102,7 @@ class Collect : public Visitor {
   }
 
  private:
-  /// The annotation: a list of [index of the written buffer, dimension, factor, offset].
+  /// Applies the annotation, a list of [index of the written buffer, dimension, factor, offset].
   void align(const Attr& entries, const Array<BufferRegion>& writes) {
     for (size_t i = 0; entries.list() && i < entries.list()->size(); ++i) {
       const auto* entry = (*entries.list())[i].list();

@@ -9,7 +9,7 @@
 
 namespace loopsmith::transform {
 
-/// The parts of a conjunction, without `likely` around them.
+/// Adds the parts of a conjunction, without `likely` around them.
 void conjuncts(const Expr& condition, std::vector<Expr>& out);
 
 struct FoundCondition {

@@ -19,7 +19,7 @@
 namespace loopsmith::transform {
 namespace {
 
-// In int64 if flat indices of the buffer overflow int32.
+// The strides are int64 if flat indices of the buffer overflow int32.
 auto compact_strides(const Buffer& buffer) -> std::vector<Expr> {
   if (is_strided(buffer)) { return buffer->strides.to_vector(); }
   const bool is_wide = needs_wide_index(*buffer);

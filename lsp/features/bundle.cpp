@@ -55,7 +55,7 @@ auto shows(const workspace::Document& document, const Case& wanted) -> bool {
   return wanted.schedule.empty() && std::any_of(snapshot->programs().begin(), snapshot->programs().end(), [&](const workspace::Program& one) { return one.name == wanted.program && one.module; });
 }
 
-/// A declaration as text; for an import the declarations of the imported file.
+/// Writes a declaration as text; for an import, the declarations of the imported file.
 void put_declaration(const syntax::Item& item, const std::shared_ptr<frontend::Modules>& modules, std::set<const frontend::File*>& taken, std::vector<std::string>& out) {
   if (item.kind == syntax::ItemKind::Comments) { return; }
   const auto* from = item.statements.size() != 1 ? nullptr : item.statements[0]->as<syntax::ImportFromStmt>();

@@ -211,7 +211,7 @@ auto open_factor(const workspace::Snapshot& snapshot, const script::FileSchedule
   return std::nullopt;
 }
 
-/// For each variable in a refused statement whose loop or block no longer exists: the line that consumed it.
+/// For each variable in a refused statement whose loop or block no longer exists, adds the line that consumed it.
 void add_consumed(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, Span within, std::vector<Hint>& hints) {
   const std::vector<script::Step>& steps = schedule.run->steps;
   auto failed = std::find_if(steps.begin(), steps.end(), [](const script::Step& step) { return step.state == script::StepState::Failed; });

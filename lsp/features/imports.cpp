@@ -109,7 +109,7 @@ void add_given(Files& files, const Snapshot& file, Completion& out) {
   }
 }
 
-/// The modules, and folders with modules, that can complete a path.
+/// Adds the modules, and folders with modules, that can complete a path.
 void add_modules(Files& files, const Snapshot& snapshot, const Written& written, Completion& out) {
   std::string own = files.path_of(snapshot);
   std::set<std::string> seen;

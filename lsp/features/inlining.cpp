@@ -366,7 +366,7 @@ auto Inlining::add_body() -> bool {
   return true;
 }
 
-/// The line that returns or assigns the helper's result.
+/// Adds the line that returns or assigns the helper's result.
 void Inlining::add_result() {
   std::string value = result_ != nullptr ? renamed(span_of(*result_)) : "None";
   if (site_.statement->as<syntax::ReturnStmt>() != nullptr) {

@@ -34,7 +34,7 @@ auto has_threads(const IRModule& module) -> bool {
   return found;
 }
 
-/// The budgets of the kernel launches in a statement, in the order of the program.
+/// Collects the budgets of the kernel launches in a statement, in the order of the program.
 void collect(const Stmt& stmt, Budget* around, std::vector<Budget>& out) {
   const auto* attr = stmt.as<AttrStmt>();
   const auto* iter = attr != nullptr && attr->key == "thread_extent" ? std::get_if<IterVar>(&attr->node) : nullptr;

@@ -29,13 +29,13 @@ struct LensList {
   [[nodiscard]] auto is_here(const JobFacts& job) const -> bool { return job.uri == snapshot.name(); }
 };
 
-/// The progress of a job, and beside it a button that stops the job, because a click on the progress does nothing.
+/// Adds the progress of a job, and beside it a button that stops the job, because a click on the progress does nothing.
 void add_running(LensList& out, Span span, std::string title, uint64_t job) {
   out.add(span, std::move(title));
   out.add(span, "stop", {.kind = CommandKind::StopTune, .job = job});
 }
 
-/// The time of a program (`schedule` empty) or of a schedule for it, and the command that measures it.
+/// Adds the time of a program (`schedule` empty) or of a schedule for it, and the command that measures it.
 void add_timed(LensList& out, Span span, const std::string& function, const std::string& schedule) {
   OfferedCommand bench{.kind = CommandKind::Bench, .function = function, .schedule = schedule};
   for (const auto& [id, job] : out.measured.jobs) {
@@ -48,7 +48,7 @@ void add_timed(LensList& out, Span span, const std::string& function, const std:
   out.add(span, "bench", std::move(bench));
 }
 
-/// The result of comparing a schedule with its program, until the text changes; and the command that compares again.
+/// Adds the result of comparing a schedule with its program, until the text changes; and the command that compares again.
 void add_verified(LensList& out, Span span, const std::string& function, const std::string& schedule) {
   OfferedCommand verify{.kind = CommandKind::Verify, .function = function, .schedule = schedule};
   for (const auto& [id, job] : out.measured.jobs | std::views::reverse) {
@@ -60,7 +60,7 @@ void add_verified(LensList& out, Span span, const std::string& function, const s
   out.add(span, "verify", std::move(verify));
 }
 
-/// The command that runs a program, or the command that stops it while it runs.
+/// Adds the command that runs a program, or the command that stops it while it runs.
 void add_run(LensList& out, Span span, const std::string& function, const std::string& schedule) {
   for (const auto& [id, job] : out.measured.jobs) {
     if (job.executes() && out.is_here(job) && job.function == function && job.schedule == schedule) { return add_running(out, span, "running …", id); }
@@ -73,7 +73,7 @@ void add_pause(LensList& out, Span span, const JobFacts& job) {
   out.add(span, job.is_paused() ? "resume" : "pause", {.kind = job.is_paused() ? CommandKind::ResumeTune : CommandKind::PauseTune, .job = job.job});
 }
 
-/// The progress of a search, and the buttons that stop and pause it.
+/// Adds the progress of a search, and the buttons that stop and pause it.
 void add_search_at_work(LensList& out, Span span, const JobFacts& job) {
   out.add(span, progress_title(job));
   out.add(span, stop_title(job), {.kind = CommandKind::StopTune, .job = job.job});
@@ -98,7 +98,7 @@ auto other_schedule(const Snapshot& snapshot, const script::FileSchedule& schedu
   return other;
 }
 
-/// The command that shows a schedule beside another one, statement by statement, and the times of both, measured in turns.
+/// Adds the command that shows a schedule beside another one, statement by statement, and the times of both, measured in turns.
 void add_comparison(LensList& out, Span span, const script::FileSchedule& schedule) {
   const script::FileSchedule* other = other_schedule(out.snapshot, schedule);
   if (other == nullptr) { return; }
@@ -121,7 +121,7 @@ auto is_task(const Snapshot& snapshot, Span variable) -> bool {
   return behind.starts_with('=');
 }
 
-/// The running and finished searches for a program, and the command that begins a search.
+/// Adds the running and finished searches for a program, and the command that begins a search.
 void add_searches(LensList& out, Span span, const std::string& function) {
   bool is_running = false;
   bool has_found = false;
@@ -152,7 +152,7 @@ void add_searches(LensList& out, Span span, const std::string& function) {
   }
 }
 
-/// The command that shows the results of earlier searches for a program, if results are recorded.
+/// Adds the command that shows the results of earlier searches for a program, if results are recorded.
 void add_history(LensList& out, Span span, const std::string& function) {
   auto best = out.measured.records != nullptr ? out.measured.records->best(out.snapshot, function) : std::nullopt;
   if (best) { out.add(span, "history", {.kind = CommandKind::ShowHistory, .function = function}); }
@@ -174,7 +174,7 @@ auto steps_title(const Snapshot& snapshot, const script::ScheduleRun& run) -> st
   return done == total ? count_text(static_cast<int64_t>(total), "step") + " ok" : fmt::format("{} of {} steps", done, total);
 }
 
-/// The commands that show the program after a schedule, and its difference.
+/// Adds the commands that show the program after a schedule, and its difference.
 void add_views(LensList& out, Span span, const script::FileSchedule& schedule) {
   const std::string name = schedule.name.str();
   out.add(span, "show IR", {.kind = CommandKind::ShowView, .at = span.begin});
@@ -186,7 +186,7 @@ void add_views(LensList& out, Span span, const script::FileSchedule& schedule) {
   out.add(span, "diff", {.kind = CommandKind::ShowDifference, .from = state + "0", .to = state + std::to_string(done), .title = fmt::format("{}: as written, after {} statements", name, done)});
 }
 
-/// The commands for a schedule that runs to its end, and its views.
+/// Adds the commands for a schedule that runs to its end, and its views.
 void add_schedule_commands(LensList& out, Span span, const script::FileSchedule& schedule, bool with_views) {
   const std::string name = schedule.name.str();
   bool is_whole = schedule.run->is_complete && !schedule.program_name.empty();
@@ -201,7 +201,7 @@ void add_schedule_commands(LensList& out, Span span, const script::FileSchedule&
   if (is_whole && with_views) { add_comparison(out, span, schedule); }
 }
 
-/// The search in the space of a template: its progress, its best time, and the command that begins it. Its records go into the log that the file names.
+/// Adds the search in the space of a template: its progress, its best time, and the command that begins it. Its records go into the log that the file names.
 void add_template_search(LensList& out, Span span, const std::string& schedule) {
   std::string title = "tune this template";
   for (const auto& [id, job] : out.measured.jobs) {
@@ -220,7 +220,7 @@ auto state_after_all(const script::FileSchedule& schedule) -> IRModule {
   return schedule.run->program;
 }
 
-/// The command that searches the space of a schedule whose steps sample numbers, the progress of such a search, or its result.
+/// Adds the command that searches the space of a schedule whose steps sample numbers, the progress of such a search, or its result.
 void add_space(LensList& out, Span span, const script::FileSchedule& schedule) {
   if (!schedule.run->is_complete || schedule.run->result == nullptr || schedule.run->makes_its_own) { return; }
   const auto instructions = schedule.run->result->trace().instructions();
@@ -260,7 +260,7 @@ void add_schedule(LensList& out, const script::FileSchedule& schedule, bool with
   out.lenses.push_back(hole_lens(out.snapshot, out.measured, schedule.name.str(), *hole));
 }
 
-/// The sizes that the commands for a program depend on, and behind the other lenses of the program the command that asks for them.
+/// Adds the sizes that the commands for a program depend on, and behind the other lenses of the program the command that asks for them.
 void add_sizes(LensList& out) {
   std::map<std::string, std::vector<std::string>> sizes;
   for (Lens& lens : out.lenses) {

@@ -43,7 +43,7 @@ auto last_name(const syntax::Expr& callee) -> std::string_view {
 
 void add_symbols(const View& view, const syntax::Block& body, std::vector<Symbol>& out, int depth);
 
-/// The numbered steps of a schedule, with their results if the schedule has run.
+/// Adds the numbered steps of a schedule, with their results if the schedule has run.
 void add_steps(const View& view, const syntax::FunctionDef& function, std::vector<Symbol>& out) {
   const script::ScheduleRun* run = nullptr;
   for (const script::FileSchedule& schedule : view.snapshot.schedules()) {

@@ -44,7 +44,7 @@ auto job_kind(std::string_view command) -> std::optional<JobKind> {
   return std::nullopt;
 }
 
-/// A fault for tests: with LOOPSMITH_TEST_FAULT in the environment, the handler of a message whose parameters have
+/// Plants a fault for tests: with LOOPSMITH_TEST_FAULT in the environment, the handler of a message whose parameters have
 /// `"fault": "front"` throws.
 void throw_planted_fault(const Json& params) {
   static const bool allowed = std::getenv("LOOPSMITH_TEST_FAULT") != nullptr;

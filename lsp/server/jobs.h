@@ -71,7 +71,7 @@ class Jobs {
   /// `searches`: the folder that keeps unfinished searches; empty: they are not kept.
   Jobs(JobHost& host, JobTalk talk, std::string searches = {}) : host_(host), talk_(std::move(talk)), kept_(std::move(searches)) {}
 
-  /// The folders that the editor has opened, as URIs. Imports are resolved in these.
+  /// Sets the folders that the editor has opened, as URIs. Imports are resolved in these.
   void set_folders(std::vector<std::string> folders) { folders_ = std::move(folders); }
   void set_progress_support(bool supported) { shows_progress_ = supported; }
   /// True when the editor shows the trials of searches: it then receives `loopsmith/tuning`.

@@ -53,7 +53,7 @@ auto read(const std::filesystem::path& path) -> std::string {
   return out.str();
 }
 
-/// The files in a case of the command line: behind each line `--- file NAME`, up to the next line with `--- `.
+/// Adds the files in a case of the command line: behind each line `--- file NAME`, up to the next line with `--- `.
 void add_files_of_case(const std::string& name, const std::string& text, std::vector<Source>& out) {
   constexpr std::string_view mark = "--- file ";
   for (size_t begin = text.find(mark); begin != std::string::npos; begin = text.find(mark, begin + 1)) {

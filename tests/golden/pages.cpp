@@ -81,7 +81,7 @@ void check_link(const fs::path& root, const fs::path& page, size_t line, std::st
   if (!anchor.empty() && !anchors_of(file).contains(anchor)) { fail(shown, line, "a link to `#" + anchor + "`, which is not a heading of " + fs::relative(file, root).string()); }
 }
 
-// The `[text](target)` of a line, code in backticks left out.
+// Checks each `[text](target)` of a line, code in backticks left out.
 void check_links(const fs::path& root, const fs::path& page, size_t number, const std::string& line) {
   bool in_code = false;
   for (size_t i = 0; i + 1 < line.size(); ++i) {

@@ -389,7 +389,7 @@ void ModuleBuilder::emit_assert(const AssertStmt& node) {
   if (node.body) { emit(node.body); }
 }
 
-/// A body whose stores of whole vectors bypass the caches if its output begins at a multiple of 64 bytes. If this is only known at run
+/// Emits a body whose stores of whole vectors bypass the caches if its output begins at a multiple of 64 bytes. If this is only known at run
 /// time, the body is emitted twice.
 void ModuleBuilder::emit_streaming(const AttrStmt& node) {
   std::unordered_set<const VarNode*> memory, read;
@@ -426,7 +426,7 @@ void ModuleBuilder::emit_streaming(const AttrStmt& node) {
   ir_.SetInsertPoint(after);
 }
 
-/// A body whose loads of neighbouring elements of parameters prefetch the elements that follow `value` elements later. A prefetch
+/// Emits a body whose loads of neighbouring elements of parameters prefetch the elements that follow `value` elements later. A prefetch
 /// beyond the end of memory has no effect.
 void ModuleBuilder::emit_prefetching(const AttrStmt& node) {
   auto distance = as_int(node.value);

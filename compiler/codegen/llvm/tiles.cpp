@@ -119,7 +119,7 @@ auto ModuleBuilder::tile_argument(const Expr& argument, const std::string& instr
   return ir_.getInt8(static_cast<uint8_t>(number));
 }
 
-/// The registers of a buffer of tiles, while its allocation lives. `bytes` is 0 if the size is not constant.
+/// Reserves the registers of a buffer of tiles, while its allocation lives. `bytes` is 0 if the size is not constant.
 void ModuleBuilder::allocate_tiles(const Allocate& node, uint64_t bytes) {
   auto wrong = [&](const Reason& why) { fail(fmt::format("the buffer `{}` in tile registers", node.data->name.str()), why, node.origin); };
   if (bytes == 0 || bytes % tile_bytes != 0) { wrong(because(Why::SizeNotTiles)); return; }

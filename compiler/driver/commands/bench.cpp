@@ -100,7 +100,7 @@ auto rounded(double value) -> std::string {
   return value >= 10 || value == 0 ? fmt::format("{:.0f}", value) : fmt::format("{:.2g}", value);
 }
 
-/// The counts per call of each version, below the times.
+/// Prints the counts per call of each version, below the times.
 void show_counts(const std::vector<Row>& rows, const std::vector<runtime::EventCounts>& counted, size_t width, bool is_json) {
   if (!is_json) { fmt::print("counts per call over all threads, in a measurement of their own:\n"); }
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -263,7 +263,7 @@ auto pick_rows(const Arguments& arguments, Reporter& reporter) -> std::variant<s
 
 void print_json(const nlohmann::json& line) { fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)); }
 
-/// The rows with their times and all reference values for the times.
+/// The rows, their times, and the values that the times are compared with.
 struct Timed {
   const std::vector<Row>& rows;
   const std::vector<runtime::Measurement>& measured;
@@ -308,7 +308,7 @@ void print_row(const Timed& timed, size_t i, double least) {
   fmt::print("\n");
 }
 
-/// The time of each loop, from a separate measurement.
+/// Prints the time of each loop, from a separate measurement.
 auto show_loops(const Row& row, const Call& call, int depth, bool is_json) -> Status {
   Result<std::vector<LoopTimeRow>> timed = std::vector<LoopTimeRow>();
   confined([&] { timed = loop_times(row.selection, call, depth); });
@@ -348,7 +348,7 @@ auto check_history(const Timed& timed, const std::vector<nlohmann::json>& lines,
   return cases;
 }
 
-/// The kernels of each version without a measurement: their resources by the compiler.
+/// Prints the kernels of each version without a measurement: the resources that the compiler reports.
 auto show_static(const std::vector<Row>& rows, bool is_json) -> Status {
   for (const Row& row : rows) {
     LOOPSMITH_TRY(figures, static_figures(row.selection, row.selection.target));

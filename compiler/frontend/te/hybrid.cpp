@@ -79,7 +79,7 @@ auto bind_threads(Evaluator& e, const Arguments& a) -> Value {
   return e.call({function_of("thread_binding"), a.callee, {}}, moved);
 }
 
-// The names that a hybrid function knows.
+// Adds the names that a hybrid function knows.
 void add_names(const eval::ScopeRef& scope) {
   scope->set(Name("output_tensor"), make_object<eval::Builtin>(Name("output_tensor"), output_tensor));
   scope->set(Name("allocate"), make_object<eval::Builtin>(Name("allocate"), allocate));

@@ -14,7 +14,7 @@ struct HybridNest {
   std::vector<IterVar> axis, reduce_axis;
   Expr value;
 };
-/// Of serial loops over all elements of `output`, in the order of its dimensions, around one store of an element; or around `output[i, j] = 0` and further serial loops around
+/// The nest in a statement of serial loops over all elements of `output`, in the order of its dimensions, around one store of an element; or around `output[i, j] = 0` and further serial loops around
 /// `output[i, j] += value`. `inputs`: the buffers of tensors, each with the one that the statement reads, which the value no longer does. None: other statements.
 [[nodiscard]] auto hybrid_nest(const Stmt& statement, const Buffer& output, const std::vector<std::pair<Buffer, Buffer>>& inputs) -> std::optional<HybridNest>;
 

@@ -86,7 +86,7 @@ class ThreadAxisObject final : public eval::Object {
   ThreadAxisObject(std::string t, Value e);
   auto get_attribute(Evaluator&, Name attribute, Origin) const -> std::optional<Value> override;
   void attribute_names(std::vector<Name>& out) const override { out.emplace_back("var"); }
-  /// In expressions it is its variable.
+  /// In expressions the object stands for its variable.
   auto binary(Evaluator& e, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const -> std::optional<Value> override;
   auto compare(Evaluator& e, syntax::CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const -> std::optional<Value> override;
   auto repr() const -> std::string override { return "<te thread axis " + tag_of_thread + ">"; }

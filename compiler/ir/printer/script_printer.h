@@ -235,7 +235,7 @@ class ScriptPrinter {
   static auto is_allocated_declaration(const Allocate& s, const DeclBuffer& decl) -> bool;
   void decl_buffer(const DeclBuffer& s, VarDefinition definition, bool concise);
   void alloc_buffer(const Buffer& buffer);
-  // The arguments of T.match_buffer and similar calls. Variables in them without a definition are defined together with the buffer: one that occurs
+  // Prints the arguments of T.match_buffer and similar calls. Variables in them without a definition are defined together with the buffer: one that occurs
   // once is printed as a part of the buffer, `A.strides[0]`; others get a line in front.
   void buffer_arguments(const Buffer& buffer, VarDefinition definition, bool first);
   struct FreeVariables;

@@ -107,7 +107,7 @@ auto prove_covered(Question& q, const Place* lca, const std::vector<const Place*
   return true;
 }
 
-/// The loops and blocks around a block. Loops and blocks around both sides count too: threads share memory, and values of the blocks are in the regions.
+/// Adds the loops and blocks around a block. Loops and blocks around both sides count too: threads share memory, and values of the blocks are in the regions.
 void add_path(KnownCovers::Key& key, const FuncTree& func, const Place& block, const Place* lca) {
   key.add(*block.realize);
   for (const Place* at = func.parent(block); at; at = func.parent(*at)) {

@@ -155,7 +155,7 @@ void variables_of(const arith::IterMarkNode& mark, std::unordered_set<const VarN
   if (mark.sum) { for (const arith::IterSplit& split : mark.sum->args) { variables_of(*split.source, out); } }
 }
 
-// The variables of all digits except the first.
+// Adds the variables of all digits except the first.
 void lower_variables_of(const arith::IterMarkNode& mark, std::unordered_set<const VarNode*>& out) {
   if (mark.split) { lower_variables_of(*mark.split->source, out); }
   if (!mark.sum) { return; }

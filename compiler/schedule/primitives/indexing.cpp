@@ -49,7 +49,7 @@ void outermost(const Expr& e, std::vector<Expr>& out) {
   visit_children(e, [&](const Expr& child) { outermost(child, out); });
 }
 
-// From large to small; stable for equal sizes.
+// Inserts a computation into the table, which is sorted from large to small; equal sizes keep their order.
 void insert_sorted(std::vector<Counted>& table, const Expr& e, int64_t count) {
   for (Counted& known : table) {
     if (is_same_computation(known.expr, e)) { known.count += count; return; }

@@ -42,7 +42,7 @@ auto statements_of(const Stmt& body) -> std::vector<Stmt> {
   return {body};
 }
 
-// The outermost blocks below a statement.
+// Adds the outermost blocks below a statement.
 void outer_blocks(const Stmt& stmt, std::vector<const BlockRealize*>& out) {
   if (const auto* n = stmt.as<BlockRealize>()) { out.push_back(n); return; }
   visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { outer_blocks(s, out); });
@@ -214,7 +214,7 @@ class TilePlanner {
     return ok();
   }
 
-  // Of iterations that run at the same time, none may copy elements that another writes. The copy takes the whole tile, also where its
+  // No iteration may copy elements that another one writes at the same time. The copy takes the whole tile, also where its
   // readers do not run: either the iteration has made the tile before, or no other iteration touches it.
   auto require_no_writes_at_once() -> Status {
     BufferRegion tile{plan_.buffer, Array<Range>(plan_.tile), {}};

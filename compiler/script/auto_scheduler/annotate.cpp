@@ -38,7 +38,7 @@ auto divisors_of(int64_t n) -> std::vector<int64_t> {
   return out;
 }
 
-// The lengths of the inner levels of a split, whose product divides the extent.
+// Adds the lengths of the inner levels of a split, whose product divides the extent.
 void add_lengths(int64_t left, size_t levels, std::vector<int64_t>& chosen, std::vector<std::vector<int64_t>>& out) {
   if (chosen.size() == levels) {
     if (chosen.back() <= most_innermost) { out.push_back(chosen); }

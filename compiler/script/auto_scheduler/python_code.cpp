@@ -85,7 +85,7 @@ class Writer {
     }
   }
 
-  // From the innermost length out, or from the outermost number of parts in.
+  // Writes a split as TVM does: by lengths from the innermost level out, or by numbers of parts from the outermost level in.
   void split(const std::string& s, size_t stage, size_t axis, bool is_inner_first) {
     auto& axes = variables_[stage];
     std::string rest = axes[axis];

@@ -78,7 +78,7 @@ struct Definition {
   }
 };
 
-// The choices that a function accepts. None: it failed, which was reported.
+// The choices that a function accepts. None: the function failed, and the error was reported.
 auto filtered(Evaluator& e, std::vector<Choice> choices, const std::string& name, const eval::Argument& filter) -> std::optional<std::vector<Choice>> {
   std::vector<Choice> out;
   for (Choice& choice : choices) {

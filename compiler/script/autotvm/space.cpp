@@ -34,7 +34,7 @@ auto powers_of_two(int64_t n) -> std::vector<int64_t> {
 auto reorder_choice(std::vector<int64_t> order) -> Choice { return {.kind = KnobKind::Reorder, .numbers = std::move(order), .words = {}, .value = {}}; }
 auto words_choice(std::vector<std::string> words) -> Choice { return {.kind = KnobKind::Annotate, .numbers = {}, .words = std::move(words), .value = {}}; }
 
-// All merges of chains in which the longest rest always goes first.
+// Adds all merges of chains in which the longest rest always goes first.
 void merge(const std::vector<std::vector<int64_t>>& chains, std::vector<size_t>& at, std::vector<int64_t>& made, std::vector<std::vector<int64_t>>& out) {
   size_t longest = 0, rest = 0;
   for (size_t i = 0; i < chains.size(); ++i) {

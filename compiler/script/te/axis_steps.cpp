@@ -11,7 +11,7 @@
 namespace loopsmith::script::te {
 namespace {
 
-// The stages that are computed at an axis are computed at the one that takes its place.
+// Moves the stages that are computed at an axis to the axis that takes its place.
 void move_attached(Stages& stages, size_t from, size_t to) {
   for (Stage& other : stages.stages) {
     if (other.place == Stage::Place::At && other.at_axis == from) { other.at_axis = to; }

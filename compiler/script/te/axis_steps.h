@@ -14,7 +14,7 @@ namespace loopsmith::script::te {
 /// Replaces an axis by an outer and an inner one. A stage that is computed at the axis is computed at the inner one then, as in TVM.
 /// `is_by_parts`: the factor is the extent of the outer axis.
 auto split_axis(Stages& stages, size_t axis, int64_t factor, bool is_by_parts, Origin call) -> std::pair<size_t, size_t>;
-/// The axes of stage `in`, in this order, at the places that they have now.
+/// Puts the axes of stage `in` into this order; together they keep their places.
 void reorder_axes(Stages& stages, size_t in, const std::vector<size_t>& axes, Origin call);
 /// Replaces adjacent axes, of which there are several, by one.
 auto fuse_axes(Stages& stages, const std::vector<size_t>& axes, Origin call) -> size_t;

@@ -14,7 +14,7 @@ struct Made {
   IRModule module;                                       // none: the program is not known
   std::shared_ptr<const te::Stages> stages;              // of tensor expressions; their schedule is not set yet
 };
-/// Of the value of the argument.
+/// The program that `value`, the argument of such a call, stands for.
 [[nodiscard]] auto made_of(eval::Evaluator& evaluator, const eval::Value& value, const syntax::CallExpr& call) -> Made;
 
 namespace te {

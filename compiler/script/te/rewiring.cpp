@@ -36,7 +36,7 @@ auto iters_of(const Stages& stages, const std::vector<size_t>& axes) -> std::vec
   for (size_t axis : axes) { out.push_back(stages.axes[axis].iter); }
   return out;
 }
-// The operation of a stage after its axes have changed: a tensor of the script keeps the operation that it was made of.
+// Renews the operation of a stage after its axes have changed: a tensor of the script keeps the operation that it was made of.
 void renew_operation(Stages& stages, size_t i) {
   Stage& stage = stages.stages[i];
   std::vector<Buffer> outputs = stage.op->outputs;

@@ -350,7 +350,7 @@ auto elements_of(Call& call, const Piece& function, const Value& value, const Bu
 
 auto run_alloc_argument(const Piece& function, frontend::File& file, const Schedule& program) -> Result<std::vector<std::vector<double>>> {
   Call call(function, file);
-  // Of a kind that may call functions of NumPy.
+  // The first argument is a device of a kind that may call functions of NumPy.
   const std::optional<Value> result = call.run({Value::str("cpu"), arguments_of(program), Value(int64_t{1})});
   if (!result) { return call.take_errors(); }
   const PrimFunc func = program.module()->find(program.func_working_on());

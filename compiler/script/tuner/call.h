@@ -44,7 +44,7 @@ namespace loopsmith::script {
 /// Passes measurements to a cost model, if it has a method `update`.
 [[nodiscard]] auto run_update(const Piece& model, frontend::File& file, const eval::Value& context, const std::vector<eval::Value>& candidates, const std::vector<eval::Value>& results) -> Status;
 
-/// The elements of each buffer parameter of a program that a function `f_alloc_argument(device, args_info, alloc_repeat)` makes; an empty list: random ones.
+/// Calls a function `f_alloc_argument(device, args_info, alloc_repeat)`. Returns the elements of each buffer parameter; an empty list: random elements.
 [[nodiscard]] auto run_alloc_argument(const Piece& function, frontend::File& file, const schedule::Schedule& program) -> Result<std::vector<std::vector<double>>>;
 
 /// The artefact that a builder made of a candidate, a text of the builder's choice, or the reason why there is none.

@@ -63,7 +63,7 @@ class Piece final : public eval::Object {
   mutable std::vector<std::pair<Name, eval::Value>> attributes;
   /// A call ran out of steps or time: the piece is not called again.
   mutable bool is_closed = false;
-  /// Of the random numbers that a cost model draws.
+  /// The state of the random numbers that a cost model draws.
   mutable uint64_t random_state = 0;
 
   [[nodiscard]] auto is_written() const -> bool { return function || (type && type->origin == PieceClass::Origins::Written); }
@@ -81,7 +81,7 @@ class Piece final : public eval::Object {
 
 /// The namespace `ms`, and names that files import from TVM's modules: `derived_object`, `PyScheduleRule`. Null for other names.
 [[nodiscard]] auto tuner_name(Name name) -> const eval::Value*;
-/// The decorators of the short form: `ls.rule`, `ls.postproc`, `ls.mutator`.
+/// Adds the decorators of the short form: `ls.rule`, `ls.postproc`, `ls.mutator`.
 void add_piece_decorators(eval::Namespace& ls);
 /// TVM's class of pieces with a name; null: there is none.
 [[nodiscard]] auto tvm_piece(Name name) -> const eval::Value*;

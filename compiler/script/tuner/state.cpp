@@ -18,7 +18,7 @@ using nlohmann::json;
 
 // Deeper values are left out, and refused where they are read.
 constexpr int most_depth = 64;
-// Of one file.
+// The limit for one file.
 constexpr size_t most_bytes = 256U << 20U;
 
 auto encoded(const Value& value, int depth) -> std::optional<json>;

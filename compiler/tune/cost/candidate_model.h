@@ -32,7 +32,7 @@ class CandidateModel {
   virtual ~CandidateModel() = default;
   /// A score for each candidate; the larger, the faster. Only the order of scores of one task has a meaning. Empty: the model has no answer.
   [[nodiscard]] virtual auto predict(const ModelTask& task, const std::vector<schedule::Schedule>& candidates) -> std::vector<double> = 0;
-  /// The measurements of a batch.
+  /// Learns from the measurements of a batch.
   virtual void update(const ModelTask& /*task*/, const std::vector<Lesson>& /*lessons*/) {}
   /// The numbers that the model has learnt, as text for `restore`; empty: it keeps none.
   [[nodiscard]] virtual auto state() const -> std::string { return {}; }

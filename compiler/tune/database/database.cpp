@@ -121,7 +121,7 @@ auto read_record(const Statement& row) -> Record {
   r.unix_time = row.integer(11);
   return r;
 }
-/// With the line behind the columns.
+/// Reads a record with its line, which follows the other columns.
 auto read_with_line(const Statement& row) -> Record {
   Record r = read_record(row);
   r.line = row.text(12);

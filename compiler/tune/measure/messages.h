@@ -96,7 +96,7 @@ struct CheckReply {
 struct TaskReply {
   bool ok = false;
   std::string why = {};
-  // Of a worker that opens a device:
+  // The answer of a worker that opens a device also has:
   std::string device = {};        // its name with its number of units; empty: no device
   std::string code_target = {};   // the target of its code
   std::string no_device = {};     // the reason why there is no device

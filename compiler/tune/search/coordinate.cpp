@@ -7,7 +7,7 @@
 namespace loopsmith::tune {
 namespace {
 
-// Of a knob with more choices, these many are measured: the nearest ones in the list, and others at even distances.
+// A knob with more choices is measured at this many of them: the nearest ones in the list, and others at even distances.
 constexpr size_t most_choices = 16;
 
 class Coordinate : public Climbing {

@@ -15,7 +15,7 @@ namespace loopsmith::tune {
 namespace {
 
 constexpr int generations = 5;
-// Of a batch of 16, 2 points are random and at least 4 are neighbours of the best.
+// In a batch of 16, 2 points are random and at least 4 are neighbours of the best.
 constexpr size_t chance_share = 8;
 constexpr size_t neighbour_share = 4;
 // A sketch whose first points all failed is closed, and so is one that is far behind after some trials.

@@ -77,7 +77,7 @@ class QLearning : public PointSearch {
     if (actions.empty()) { return; }
     size_t action = actions[draw(actions.size())];
     if (draw_share() >= exploration) {
-      // Of equal values the drawn one.
+      // Among equal values, the drawn one counts.
       for (size_t a : actions) { if (values_[sketch][a] > values_[sketch][action]) { action = a; } }
     }
     Point point = from->point;

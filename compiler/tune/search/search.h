@@ -30,9 +30,9 @@ class Search {
   /// Up to `count` points that were never proposed before; fewer when the space is exhausted.
   [[nodiscard]] virtual auto propose(size_t count) -> std::vector<Proposal> = 0;
 
-  /// The measurement of a proposal. `exact` false: the true time is at least `seconds`.
+  /// Takes the measurement of a proposal. `exact` false: the true time is at least `seconds`.
   virtual void learn(const Proposal& proposal, double seconds, bool exact) = 0;
-  /// The point is not a candidate: it is not legal, or did not build, run or give the right result.
+  /// Takes the news that the point is not a candidate: it is not legal, or did not build, run or give the right result.
   virtual void reject(const Proposal& proposal) = 0;
 
   /// Corrects drafts by a model of this kind instead of the default one. Call it first. Searches without a model ignore it.

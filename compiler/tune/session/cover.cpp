@@ -15,7 +15,7 @@ class Cover {
     return time > 0 && best_[size] > 0 && time <= (1 + loss_) * best_[size];
   }
 
-  /// In the order of choice.
+  /// Returns the chosen ones in the order of choice.
   [[nodiscard]] auto choose(const std::function<bool(size_t)>& is_usable) const -> std::vector<size_t> {
     std::vector<size_t> chosen;
     std::vector<bool> is_covered(best_.size()), is_seen(seconds_.size());

@@ -81,7 +81,7 @@ class Session {
   /// Repeats the search from records, as far as they go, and measures nothing.
   auto explain() -> Result<SpaceExplained>;
   [[nodiscard]] auto progress() const -> const Progress& { return progress_; }
-  /// The time for the next call of `search_until`; 0: no limit.
+  /// Sets the time for the next call of `search_until`; 0: no limit.
   void limit_search(double seconds) {
     search_deadline_ = seconds > 0 ? SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(seconds)) : SteadyClock::time_point::max();
   }
@@ -147,7 +147,7 @@ class Session {
   auto traces_of_others() -> std::vector<std::pair<std::string, schedule::Trace>>;
   auto propose(size_t wanted) -> std::vector<Tried>;
   void reject(const Proposal& proposal, const NotMade& why);
-  /// A trial of a sketch was not measured, since its code was measured before.
+  /// Counts a trial of a sketch that was not measured, since its code was measured before.
   void note_twin(size_t sketch, const char* outcome, double seconds);
   auto repeat_round() -> bool;
   auto measure_plain(WorkerPool& pool, Database& database) -> Status;
@@ -680,7 +680,7 @@ auto Session::make_space() -> Status {
   }
   size_t transferred = 0;
   if (options_.transfer) {
-    // In front: the first points of each sketch are measured in the order of the sketches.
+    // These sketches come first, because the first points are measured in the order of the sketches.
     Sketches all = transferred_sketches(context, traces_of_others(), most_transferred);
     transferred = all.size();
     std::move(sketches_.begin(), sketches_.end(), std::back_inserter(all));

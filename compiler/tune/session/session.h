@@ -39,7 +39,7 @@ struct SketchTally {
   int measured = 0;
   int failed = 0;                // not legal, not built, crashed or wrong
   double best_seconds = 0;       // 0: none was measured
-  // Of the last trial:
+  // The last trial:
   std::string outcome = {};      // "measured", "stopped early", "not legal: loop-twice" and others; empty: there was none
   std::string note = {};         // the reason of a failure
   double seconds = 0;            // 0: unknown; of a trial that was stopped early, a lower bound

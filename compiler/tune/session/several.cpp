@@ -86,7 +86,7 @@ auto next_task(const std::vector<Running>& tasks, const TaskScheduler& scheduler
   return out;
 }
 
-/// The task that the scheduler of others chooses; none: it ends the search. A scheduler that fails gives way to Gain.
+/// The task that the caller's scheduler chooses; none: it ends the search. If the scheduler fails, Gain takes its place.
 auto chosen_task(const std::vector<TuningTask>& tasks, const std::vector<Running>& running, TaskScheduler& scheduler) -> std::optional<size_t> {
   static const std::vector<double> no_trials;
   std::vector<TaskView> views;

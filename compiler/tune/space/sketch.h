@@ -93,7 +93,7 @@ struct SpaceContext {
 
 using Sketches = std::vector<std::unique_ptr<Sketch>>;
 
-// The rules. Each adds sketches if it applies: all for the same blocks, the heaviest ones that are not taken.
+// The rules add sketches where they apply: all for the same blocks, the heaviest ones that are not taken.
 void add_tile_sketches(const SpaceContext& context, Sketches& out);     // space/tile.cpp: a reduction with data reuse, and the elementwise blocks around it
 void add_row_sketches(const SpaceContext& context, Sketches& out);      // space/rows.cpp: a chain over common outer loops
 void add_reduce_sketches(const SpaceContext& context, Sketches& out);   // space/reduce.cpp: a reduction that reads each element once

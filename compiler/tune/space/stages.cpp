@@ -86,7 +86,7 @@ class StagedSketch : public Sketch {
   CoreModel core_;
 };
 
-/// A product may run on units of the machine, or as vector code.
+/// Adds the sketches of a product: on units of the machine, and as vector code.
 void add_product_sketches(const SpaceContext& context, Sketches& out) {
   add_unit_sketches(context, out);
   add_tile_sketches(context, out);

@@ -60,7 +60,7 @@ class TraceSketch : public DraftedSketch {
   std::vector<ThreadBound> thread_bounds_;
   std::shared_ptr<const metaschedule::Mutators> mutators_;
   metaschedule::MutatorContext mutator_context_;
-  // Of the schedule's file.
+  // The intrinsics of the schedule's file.
   std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics_;
   /// Drafts in front of a knob, by the choices before it: most changes of a search leave the first knobs alone.
   struct Begun { schedule::Schedule sch; schedule::Schedule::ReplayPlace place; };

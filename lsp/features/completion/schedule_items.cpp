@@ -23,7 +23,7 @@ using Verdict = schedule::Legality::Verdict;
 constexpr std::string_view accesses[] = {"read", "write"};
 constexpr std::string_view targets[] = {"llvm", "cuda", "rocm", "c", "llvm -mcpu=native", "llvm -num-cores=1"};
 
-/// The values as items: legal ones first, refused ones with the reason.
+/// Adds the values as items: legal ones first, refused ones with the reason.
 void add_values(const ScheduleSpot& spot, ItemList& items, const schedule::Primitive& row, const schedule::Param& param) {
   auto extent = param.name == "factors" ? extent_of_argument(spot) : std::nullopt;
   for (Offered& one : values_offered(spot, row, param)) {
@@ -88,7 +88,7 @@ void add_iter_numbers(const ScheduleSpot& spot, ItemList& items, const schedule:
   }
 }
 
-/// The next factor of a list: divisors of the extent that remains after the other factors.
+/// Adds the next factor of a list: divisors of the extent that remains after the other factors.
 void add_factors(const ScheduleSpot& spot, ItemList& items, bool may_be_open) {
   if (auto extent = extent_of_argument(spot)) {
     int64_t left = extent_left(spot, *extent).value_or(*extent);

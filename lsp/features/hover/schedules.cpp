@@ -149,7 +149,7 @@ auto hover_helper(const Snapshot& snapshot, const Cursor& cursor) -> std::option
   return std::nullopt;
 }
 
-/// The facts of the hint behind the statement of a step: loops, memory, guards and the estimate.
+/// Adds the facts of the hint behind the statement of a step: loops, memory, guards and the estimate.
 void add_effects(const Snapshot& snapshot, const script::Step& step, std::vector<Fact>& out) {
   Span statement = snapshot.resolve(step.where).value_or(Span{});
   for (const Hint& hint : inlay_hints(snapshot, statement)) {

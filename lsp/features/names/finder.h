@@ -108,7 +108,7 @@ class NameFinder {
   [[nodiscard]] auto in_tir() const -> bool;
 
   void visit_list(const syn::Block& body);
-  /// A list of statements with a scope of its own; only programs have these.
+  /// Visits a list of statements with a scope of its own; only programs have these.
   void visit_inner(const syn::Block& body);
   void push_list();
 

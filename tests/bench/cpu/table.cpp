@@ -116,7 +116,7 @@ struct Table {
 
   [[nodiscard]] auto wanted(const std::string& name) const -> bool { return name.find(word) != std::string::npos; }
 
-  /// A line of the table: our rate and the peers' in 1e9 units of `work` per second, and their share of the peak.
+  /// Prints a line of the table: our rate and the peers' in 1e9 units of `work` per second, and their share of the peak.
   static void line(const std::string& name, int threads, const std::vector<Racer>& racers, double work, const char* unit, double peak) {
     double ours = racers[0].seconds();
     std::string peers;

@@ -173,7 +173,7 @@ class Player {
   int next_id_ = 1;
 };
 
-/// The first line in which two texts differ, with the lines before it.
+/// Prints the first line in which two texts differ, with the lines before it.
 void print_difference(const std::string& path, const std::string& expected, const std::string& actual) {
   std::istringstream a(expected), b(actual);
   std::string want, got;

@@ -9,7 +9,7 @@
 
 namespace loopsmith::tune::metaschedule {
 
-/// By buffer; the begins are in terms of the loops around the allocation.
+/// The accessed ranges of each buffer; their begins are in terms of the loops around the allocation.
 using Compacted = std::unordered_map<const BufferNode*, std::vector<Range>>;
 [[nodiscard]] auto find_regions(const PrimFunc& func, const AllocationsByPlace& allocations) -> Compacted;
 

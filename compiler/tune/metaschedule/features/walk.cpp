@@ -34,7 +34,7 @@ void Walk::inside(const StmtNode* place, const Stmt& body) {
   for (const Buffer& buffer : here->second) { leave_allocation(buffer); }
 }
 
-// One loop per axis, in the order in which the axes first occur. Only the outermost loop keeps its annotations, as in TVM's UnifyThreadBinding.
+// Opens one loop per axis, in the order in which the axes first occur. Only the outermost loop keeps its annotations, as in TVM's UnifyThreadBinding.
 void Walk::open_kernel(const For& outermost) {
   CollectBound bound;
   bound.on(outermost);

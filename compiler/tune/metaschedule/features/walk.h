@@ -29,10 +29,10 @@ class Walk : public Visitor {
   virtual void leave_allocation(const Buffer&) {}
   /// Called with the source of each view of a block, in terms of loops.
   virtual void view(const Buffer&, const Array<Range>&) {}
-  /// A condition, in terms of loops, around the statement.
+  /// Walks a statement under a condition in terms of loops.
   virtual void under(const Expr& condition, const Stmt& stmt);
 
-  /// In terms of loops.
+  /// The expression in terms of loops, without iter vars of blocks.
   [[nodiscard]] auto outside_blocks(const Expr& expr) const -> Expr { return substitute(expr, values_); }
 
   LoopNest nest_;

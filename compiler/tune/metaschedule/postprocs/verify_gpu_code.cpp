@@ -134,7 +134,7 @@ class CheckMemory : public Visitor {
   static auto widening(DataType type) -> int64_t { return type.is_bfloat16() ? 2 : 1; }
   [[nodiscard]] auto is_own(const Buffer& buffer) const -> bool { return own_.count(buffer->data.get()) > 0; }
   void check(DataType type, int64_t factor = 1) { fits = fits && (type.lanes <= 1 || int64_t{type.lanes} * type.element_bytes() * factor <= most_vector_bytes); }
-  // Addresses with gaps are a vector of their own.
+  // The addresses of elements with gaps between them form a vector, which is checked as well.
   void check_indices(const Array<Expr>& indices) {
     for (const Expr& index : indices) {
       const auto* ramp = index.as<Ramp>();

@@ -24,7 +24,7 @@ struct TilingState {
   std::map<int64_t, BlockRV> write_reuse = {};
   std::shared_ptr<TensorCoreUse> tensor_core = nullptr;   // of MultiLevelTilingTensorCore
 
-  /// A copy whose random numbers are others.
+  /// A copy that draws other random numbers.
   [[nodiscard]] auto copy() -> TilingState;
 };
 using TilingStates = std::vector<TilingState>;
