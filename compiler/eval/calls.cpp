@@ -155,14 +155,17 @@ auto Evaluator::bind(const Function& function, const Arguments& arguments, const
       scope->set(param.name.name, function.defaults[p]);
       continue;
     }
-    report(error(Code::MissingArgument, arguments.callee).arg("name", param.name.name.view()).arg("callee", function.name().view()));
+    report(error(Code::MissingArgument, arguments.callee).arg("name", param.name.name.view()).arg("callee", function.name().view())
+               .remedy("pass it in the call, or give it a default in the definition"));
     good = false;
   }
   for (size_t i = 0; i < arguments.all.size(); ++i) {
     if (used[i]) { continue; }
     const Argument& extra = arguments.all[i];
     if (i < arguments.positional) {
-      report(error(Code::TooManyArguments, extra.where).arg("callee", function.name().view()).arg("count", static_cast<int64_t>(positional_params)).arg("given", static_cast<int64_t>(arguments.positional)));
+      const size_t surplus = arguments.positional - positional_params;
+      report(error(Code::TooManyArguments, extra.where).arg("callee", function.name().view()).arg("count", static_cast<int64_t>(positional_params))
+                 .arg("given", static_cast<int64_t>(arguments.positional)).remedy(surplus == 1 ? std::string("remove the last one") : "remove the last " + std::to_string(surplus)));
       good = false;
       // One report for all surplus arguments is enough.
       i = arguments.positional - 1;

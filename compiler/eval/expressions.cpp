@@ -249,7 +249,7 @@ auto Evaluator::eval_subscript(const SubscriptExpr& expr, const ScopeRef& scope)
   if (const Object* o = object.value.object()) {
     if (auto found = o->get_item(*this, indices, expr.is_tuple, expr.origin())) { return std::move(*found); }
   }
-  return report(error(Code::NotIndexable, object.where).arg("what", describe(object.value)));
+  return report(error(Code::NotIndexable, object.where).arg("what", describe(object.value)).remedy("remove the brackets, or index a list, a tuple or a buffer"));
 }
 
 auto Evaluator::iterate(const Argument& iterable) -> std::optional<std::vector<Value>> {

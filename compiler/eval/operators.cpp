@@ -39,6 +39,9 @@ auto bad_operands(Evaluator& e, std::string_view op, const Value& a, const Value
   Diagnostic wrong = error(Code::BadOperands, where).arg("op", op).arg("left", describe(a)).arg("right", describe(b));
   std::string remedy = unpacking(a);
   if (remedy.empty()) { remedy = unpacking(b); }
+  const auto is_number = [](const Value& v) { return v.is_int() || v.kind() == Value::Kind::Float; };
+  const bool joins_number = op == "+" && ((a.string() && is_number(b)) || (b.string() && is_number(a)));
+  if (remedy.empty() && joins_number) { remedy = "convert the number with `str(...)`"; }
   if (!remedy.empty()) { (void)std::move(wrong).remedy(std::move(remedy)); }
   return e.report(std::move(wrong));
 }

@@ -240,7 +240,7 @@ void Lowerer::bind(const syntax::Expr& target, const Argument& value, Binding ho
       }
     }
     if (items && !has_star && items->size() != targets->size()) {
-      evaluator_.report(error(Code::UnpackCount, target.origin()).arg("targets", static_cast<int64_t>(targets->size())).arg("values", static_cast<int64_t>(items->size())));
+      evaluator_.report(error(Code::UnpackCount, target.origin()).arg("targets", static_cast<int64_t>(targets->size())).arg("values", static_cast<int64_t>(items->size())).remedy("give as many names as values"));
       // The targets that have a value still get it.
       items->resize(targets->size(), Value::error());
     }

@@ -62,6 +62,7 @@ constexpr Row rows[] = {
     {Code::EpilogueInterferes, "keep the two blocks apart: `sch.reverse_compute_at`"},
     // Inlining.
     {Code::SingleBuffer, "write one block for each buffer"},
+    {Code::OnlyBlock, "keep the block, or remove it from the program if nothing needs its result"},
     {Code::OpaqueAccess, "load elements of the buffer instead of passing its pointer, or keep the block"},
     // Moved blocks.
     {Code::ConsumerBefore, "move the block under a loop of that consumer"},

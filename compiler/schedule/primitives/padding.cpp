@@ -406,7 +406,7 @@ struct DecomposePadding {
     }
     const auto* store = block.body.as<BufferStore>();
     const auto* call = store ? store->value.as<Call>() : nullptr;
-    if (!call || !is_name(*call, "if_then_else") || store->predicate || block.writes.size() != 1) { return refuse(because(Why::BodyNotChoice)); }
+    if (!call || !is_name(*call, "if_then_else") || store->predicate || block.writes.size() != 1) { return refuse(because(Why::BodyNotChoice)).remedy("write the padding as `T.if_then_else(inside, A[...], value)`"); }
     // The fill of one instance would undo the copy of another, or the other way around.
     std::vector<const VarNode*> several;
     bool is_indexed = true;
@@ -416,13 +416,13 @@ struct DecomposePadding {
       is_indexed = is_indexed && std::any_of(store->indices.begin(), store->indices.end(), [&](const Expr& index) { return index.get() == iter.var.get(); });
     }
     if (!is_indexed && !is_one_to_one(block, store->indices.to_vector(), several)) { return refuse(because(Why::InstancesShareElement).arg("buffer", store->buffer->name.view())); }
-    if (!call->args[2].as<IntImm>() && !call->args[2].as<FloatImm>()) { return refuse(because(Why::PadValueNotConstant)); }
+    if (!call->args[2].as<IntImm>() && !call->args[2].as<FloatImm>()) { return refuse(because(Why::PadValueNotConstant)).remedy("give the padding a constant as its value"); }
     bool has_effect = false;
     post_order(call->args[1], [&](const Expr& e) {
       const auto* inner = e.as<Call>();
       has_effect |= inner && (is_name(*inner, "call_extern") || is_name(*inner, "call_packed") || is_name(*inner, "tvm_call_packed") || is_name(*inner, "call_llvm_intrin"));
     });
-    if (has_effect) { return refuse(because(Why::ValueHasEffects)); }
+    if (has_effect) { return refuse(because(Why::ValueHasEffects)).remedy("call the function in a block before, and read its result here"); }
     Expr condition = bool_imm(true);
     Expr whole = logical_and(substitute(call->args[0], bindings_of(*place.realize)), place.realize->predicate);
     for (Expr part : arith::split_conjunction(whole)) {
@@ -430,7 +430,7 @@ struct DecomposePadding {
       condition = logical_and(condition, part);
     }
     plan.predicate = analyzer.simplify(condition);
-    if (analyzer.can_prove(plan.predicate)) { return refuse(because(Why::NothingPadded)); }
+    if (analyzer.can_prove(plan.predicate)) { return refuse(because(Why::NothingPadded)).remedy("leave this step out"); }
     auto found = arith::detect_iter_map(place.realize->iter_values.to_vector(), domains, plan.predicate, arith::IterMapLevel::Surjective, analyzer);
     if (found.indices.size() != place.realize->iter_values.size()) { return refuse(because(Why::IterValuesDependent)); }
     for (const arith::IterSum& sum : found.indices) {

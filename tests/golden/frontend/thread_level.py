@@ -33,7 +33,7 @@ def test_tiles():
     def indices(A: T.Buffer((128,), "float32")):
     #   ^^^^^^^ information[unknown-meaning]: `indices` uses the thread-level language (`T.thread_id`): its names, shapes and types are checked, but it cannot be analysed, scheduled or run
         x, y, z = T.thread_id([8, 4])
-    #   ^^^^^^^ error[unpack-count]: cannot assign 2 values to 3 names
+    #   ^^^^^^^ error[unpack-count]: cannot assign 2 values to 3 names; help: give as many names as values
         A[x] = T.Cast("float99", y)
     #                 ^^^^^^^^^ error[unknown-dtype]: `float99` is not a data type; help: did you mean `"float16"`?; fix: `"float99"` becomes `"float16"`
         A[T.cta_idd([4])] = T.float32(0)
