@@ -130,12 +130,12 @@ class HybridFunction final : public eval::Object {
   auto repr() const -> std::string override { return "<hybrid function " + function->name().str() + ">"; }
 
  private:
-  // The parameters as names of the body. False: an argument does not fit, which was reported.
+  // Binds the parameters as names of the body. False: an argument does not fit, and the error was reported.
   auto bind_parameters(Evaluator& e, const Arguments& a, const eval::ScopeRef& scope, std::vector<std::pair<Ref<TensorObject>, Buffer>>& inputs) const -> bool;
   auto lower(Evaluator& e, const eval::ScopeRef& scope, std::vector<Buffer>& outputs) const -> PrimFunc;
   // The operation of a function whose loops a schedule may change.
   auto computed(Evaluator& e, const Arguments& a, const HybridNest& nest, const Buffer& output) const -> Value;
-  // The outputs in the order of the `return`; empty: it names others, which was reported.
+  // The outputs in the order of the `return`. Empty: the `return` names other tensors, and the error was reported.
   auto returned(Evaluator& e, const std::vector<Buffer>& outputs) const -> std::vector<Buffer>;
 };
 const eval::TypeTag HybridFunction::type_tag{"a hybrid function"};

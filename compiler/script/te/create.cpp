@@ -73,7 +73,7 @@ auto loop_of(const Stages& stages, const eval::Value& value) -> std::optional<sc
 
 namespace {
 
-// The arguments of `tvm.lower` are tensors of the schedule. False: one is another, which is reported.
+// The arguments of `tvm.lower` are tensors of the schedule. False: an argument is no tensor of the schedule, and the error is reported.
 auto are_parameters(eval::Evaluator& evaluator, const ScheduleObject& schedule, const eval::Argument& list) -> bool {
   const auto* items = list.value.items();
   if (!items) { return true; }
