@@ -18,6 +18,7 @@
 #include "support/saturate.h"
 #include "support/scoped_value.h"
 #include "transform/device/plan_barriers.h"
+#include "transform/device/uniform.h"
 #include "transform/thread_block.h"
 
 namespace loopsmith::transform {
@@ -274,6 +275,7 @@ class Level : public Mutator {
         return seq(std::move(out), n.origin);
       }
       auto on(const For& n) -> Stmt override { return make<For>(n.var, n.min, n.extent, n.for_kind, again(n.body), n.thread, n.annotations, n.origin, n.id); }
+      auto on(const While& n) -> Stmt override { return make<While>(n.condition, again(n.body), n.origin); }
       auto on(const Allocate& n) -> Stmt override { return make<Allocate>(n.data, n.dtype, n.extents, n.condition, again(n.body), n.annotations, n.origin); }
       auto on(const AllocateConst& n) -> Stmt override { return make<AllocateConst>(n.data, n.dtype, n.extents, n.bytes, again(n.body), n.annotations, n.origin); }
       auto on(const DeclBuffer& n) -> Stmt override { return make<DeclBuffer>(n.buffer, again(n.body), n.origin); }
@@ -359,6 +361,9 @@ class Survey : public Visitor {
     under(n.condition, n.then_case, [&] { visit(n.then_case); });
     if (n.else_case) { under(n.condition, n.else_case, [&] { visit(n.else_case); }); }
     conditions_.pop_back();
+  }
+  void on(const While& n) override {
+    under(n.condition, n.body, [&] { Visitor::on(n); });
   }
   void on(const Allocate& n) override {
     const bool is_shared = n.data->pointer && is_shared_memory(n.data->pointer->scope.view());
@@ -474,14 +479,24 @@ class Survey : public Visitor {
 /// The shared memory that every kernel may have.
 constexpr int64_t most_shared_bytes = 48 << 10;
 
-/// Makes memory shared that several threads access. Where each thread of a dimension has a memory of its own, the shared one has a part for each.
+/// Makes memory shared that several threads access. Where each thread of a dimension has a memory of its own, the shared one has a part for each; unless all
+/// threads of the dimension would fill memory of a block with the same values, which the first one does then.
 class Share : public Mutator {
  public:
   using Mutator::mutate;
   using Mutator::on;
-  Share(const Grid& grid, Survey& survey) : grid_(grid) {
-    for (const auto& [data, m] : survey.memory) {
+  Share(const Stmt& nest, const Grid& grid, Survey& survey) : grid_(grid) {
+    std::unordered_map<size_t, Uniform> known;
+    for (auto& [data, m] : survey.memory) {
       if (!m.is_shared) { continue; }
+      const bool is_of_block = m.is_crossed && data->pointer && is_shared_memory(data->pointer->scope.view());
+      for (size_t d = 0; is_of_block && d < m.uses.size(); ++d) {
+        if (!m.uses[d].own_store) { continue; }
+        const Uniform& alike = known.try_emplace(d, nest, grid.dimensions[d].tag).first->second;
+        if (!alike.is_filled_alike(nest, *data)) { continue; }
+        m.uses[d] = {};
+        filled_alike[data].push_back(grid.dimensions[d].tag);
+      }
       std::vector<size_t> own = survey.own_dimensions(m);
       int64_t bytes = m.bytes;
       for (size_t d : own) { bytes = saturating_mul(bytes, as_int(grid.dimensions[d].extent).value_or(1)); }
@@ -494,6 +509,7 @@ class Share : public Mutator {
     }
   }
   std::optional<Problem> problem;
+  FilledAlike filled_alike;
 
   auto on(const VarNode& n) -> Expr override {
     auto found = shared_.find(&n);
@@ -581,7 +597,7 @@ class Share : public Mutator {
 /// The kernel's code with one index per dimension and barriers.
 class Build {
  public:
-  Build(const Grid& grid, const BarrierPlan& plan) : grid_(grid), plan_(plan), bound_(grid.dimensions.size(), 0) {}
+  Build(const Grid& grid, const BarrierPlan& plan, const FilledAlike& filled_alike) : grid_(grid), plan_(plan), filled_alike_(filled_alike), bound_(grid.dimensions.size(), 0) {}
 
   auto run(const Stmt& nest) -> Stmt {
     Stmt out = build(nest);
@@ -607,7 +623,10 @@ class Build {
       return build(loop->body);
     }
     Expr first = is_alone_ ? Expr() : first_thread(stmt);
+    Expr filler = is_filling_ ? Expr() : first_to_fill(stmt);
+    if (filler) { first = first ? logical_and(std::move(first), filler) : filler; }
     if (!first) { return plain(stmt); }
+    ScopedValue filling(is_filling_, is_filling_ || filler);
     ScopedValue inside(is_alone_, true);
     return make<IfThenElse>(std::move(first), plain(stmt), Stmt(), stmt.origin());
   }
@@ -622,7 +641,11 @@ class Build {
         const auto& n = *stmt.as<For>();
         return make<For>(n.var, at(n.min), at(n.extent), n.for_kind, build(n.body), std::nullopt, n.annotations, n.origin, n.id);
       }
-      case NodeKind::While: return make<While>(at(stmt.as<While>()->condition), build(stmt.as<While>()->body), stmt.origin());
+      case NodeKind::While: {
+        const auto& n = *stmt.as<While>();
+        Stmt body = build(n.body);
+        return make<While>(at(n.condition), plan_.behind.contains(stmt.get()) ? seq({std::move(body), barrier()}) : std::move(body), n.origin);
+      }
       case NodeKind::IfThenElse: {
         const auto& n = *stmt.as<IfThenElse>();
         return make<IfThenElse>(at(n.condition), build(n.then_case), n.else_case ? build(n.else_case) : Stmt(), n.origin);
@@ -663,7 +686,7 @@ class Build {
     post_order(
         stmt,
         [&](const Stmt& s) {
-          is_closed = is_closed && !as_thread_loop(s) && !is_barrier(s) && (s == stmt || !plan_.before.contains(s.get())) && !plan_.distributed.contains(s.get());
+          is_closed = is_closed && !as_thread_loop(s) && !is_barrier(s) && (s == stmt || !plan_.before.contains(s.get())) && !plan_.behind.contains(s.get()) && !plan_.distributed.contains(s.get());
           if (const auto* store = s.as<BufferStore>()) {
             const VarNode* data = store->buffer->data.get();
             if (own_.contains(data)) { is_closed = false; } else if (is_shared(store->buffer->data)) { stores_shared = true; } else { stores_global = true; }
@@ -686,6 +709,27 @@ class Build {
     }
     return out;
   }
+  /// The condition of a statement that only fills memory which all threads of a dimension would fill alike; null for other statements.
+  auto first_to_fill(const Stmt& stmt) -> Expr {
+    const std::vector<Name>* tags = nullptr;
+    bool fills_only = !filled_alike_.empty();
+    post_order(
+        stmt,
+        [&](const Stmt& s) {
+          const auto* store = s.as<BufferStore>();
+          auto alike = store ? filled_alike_.find(store->buffer->data.get()) : filled_alike_.end();
+          if (alike != filled_alike_.end() && (!tags || *tags == alike->second)) { tags = &alike->second; } else if (store) { fills_only = false; }
+          fills_only = fills_only && !as_thread_loop(s) && !s.as<Evaluate>() && !s.as<Allocate>() && (s == stmt || !plan_.before.contains(s.get())) && !plan_.behind.contains(s.get());
+        },
+        [](const Expr&) {});
+    Expr out;
+    for (const Dimension& n : grid_.dimensions) {
+      if (!fills_only || !tags || !n.is_wide() || std::find(tags->begin(), tags->end(), n.tag) == tags->end()) { continue; }
+      Expr is_first = equal(Expr(n.index), int_imm(0));
+      out = out ? logical_and(std::move(out), std::move(is_first)) : std::move(is_first);
+    }
+    return out;
+  }
   static auto has_effect(const Call& call) -> bool {
     static constexpr std::array effects{"call_extern", "call_packed", "tvm_call_packed", "atomic_add"};
     return std::any_of(effects.begin(), effects.end(), [&](const char* name) { return call.op == name; });
@@ -695,6 +739,8 @@ class Build {
 
   const Grid& grid_;
   const BarrierPlan& plan_;
+  const FilledAlike& filled_alike_;
+  bool is_filling_ = false;                      // inside of a statement that the first thread of some dimensions executes
   std::vector<uint8_t> bound_;                   // by dimension: true inside a loop over it
   bool is_alone_ = false;                                    // inside of a statement that only the first thread executes
   VarMap map_;
@@ -707,8 +753,22 @@ class Bind : public Mutator {
   using Mutator::on;
   std::optional<Problem> problem;
 
-  auto on(const For& n) -> Stmt override { return n.for_kind == ForKind::ThreadBinding ? kernel(self(n)) : Mutator::on(n); }
+  auto on(const For& n) -> Stmt override {
+    if (n.for_kind == ForKind::ThreadBinding) { return kernel(self(n)); }
+    const Expr& decides = loads(n.min) ? n.min : n.extent;
+    return is_decided_by_memory(decides, n.body) ? in_kernel(self(n), decides, true) : Mutator::on(n);
+  }
   auto on(const AttrStmt& n) -> Stmt override { return as_thread_loop(self(n)) ? kernel(self(n)) : Mutator::on(n); }
+  auto on(const While& n) -> Stmt override { return is_decided_by_memory(n.condition, n.body) ? in_kernel(self(n), n.condition, true) : Mutator::on(n); }
+  auto on(const IfThenElse& n) -> Stmt override {
+    const bool has_threads = contains_threads(n.then_case) || (n.else_case && contains_threads(n.else_case));
+    return has_threads && loads(n.condition) ? in_kernel(self(n), n.condition, false) : Mutator::on(n);
+  }
+  auto on(const LetStmt& n) -> Stmt override {
+    if (!is_decided_by_memory(n.value, n.body)) { return Mutator::on(n); }
+    // Each kernel loads the value itself, unless the memory has another one by then.
+    return stores_loaded(n.body, n.value) ? in_kernel(self(n), n.value, false) : mutate(substitute(n.body, {{n.var.get(), n.value}}));
+  }
   auto on(const Allocate& n) -> Stmt override {
     const bool is_of_kernel = n.data->pointer && !is_global_memory(n.data->pointer->scope.view());
     Stmt sunk = is_of_kernel ? SinkMemory(n).run() : Stmt();
@@ -723,15 +783,55 @@ class Bind : public Mutator {
     Stmt level = Level(grid).mutate(nest);
     Survey survey(grid);
     survey.visit(level);
-    Share share(grid, survey);
+    Share share(level, grid, survey);
     if (keep(survey.problem)) { return nest; }
     level = share.mutate(level);
     if (keep(share.problem)) { return nest; }
     ThreadBlock block(level);
     for (ThreadBlock::Dimension& d : block.dimensions) { d.extent = grid.dimensions[*grid.find(d.tag)].extent; }
-    BarrierPlan plan = plan_barriers(level, block);
+    BarrierPlan plan = plan_barriers(level, block, share.filled_alike);
     if (keep(plan.problem)) { return nest; }
-    return Build(grid, plan).run(level);
+    return Build(grid, plan, share.filled_alike).run(level);
+  }
+  // ---- launches that depend on the memory of the device, which the host does not read
+
+  static auto loads(const Expr& e) -> bool {
+    bool found = false;
+    post_order(e, [&](const Expr& sub) { found = found || sub.as<BufferLoad>(); });
+    return found;
+  }
+  static auto is_decided_by_memory(const Expr& decides, const Stmt& body) -> bool { return contains_threads(body) && loads(decides); }
+  /// True if the statement stores to memory that the expression loads from.
+  static auto stores_loaded(const Stmt& stmt, const Expr& e) -> bool {
+    std::unordered_set<const VarNode*> loaded;
+    post_order(e, [&](const Expr& sub) {
+      if (const auto* load = sub.as<BufferLoad>()) { loaded.insert(load->buffer->data.get()); }
+    });
+    bool found = false;
+    post_order(
+        stmt,
+        [&](const Stmt& s) {
+          const auto* store = s.as<BufferStore>();
+          found = found || (store && loaded.contains(store->buffer->data.get()));
+        },
+        [&](const Expr& sub) { found = found || loaded.contains(sub.as<VarNode>()); });
+    return found;
+  }
+  /// Makes one kernel of the whole statement, so that its threads decide themselves. Several blocks cannot do so if they repeat the statement, or if it changes
+  /// the memory that decides.
+  auto in_kernel(const Stmt& stmt, const Expr& decides, bool repeats) -> Stmt {
+    std::string name;
+    post_order(decides, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>(); load && name.empty()) { name = load->buffer->name.str(); } });
+    std::optional<Problem> found;
+    post_order(
+        stmt,
+        [&](const Stmt& s) {
+          auto loop = as_thread_loop(s);
+          const bool is_wide = loop && is_block_axis(loop->tag.view()) && !is_one(loop->extent);
+          if (is_wide && (repeats || stores_loaded(stmt, decides))) { found = Problem{fmt::format("the buffer `{}`", name), because(Why::BlocksCannotWait), stmt.origin()}; }
+        },
+        [](const Expr&) {});
+    return keep(found) ? stmt : kernel(stmt);
   }
   auto keep(const std::optional<Problem>& found) -> bool {
     if (found && !problem) { problem = found; }

@@ -10,7 +10,7 @@
 // All loops over a dimension become one index: its extent is the largest of theirs, and statements of shorter loops get a condition. A
 // statement outside of the loops over a dimension of threads is done by the first thread, unless it fills the thread's own memory.
 // Memory that is allocated outside of thread loops and not global belongs to the block: it becomes shared. Virtual threads that
-// inject_virtual_thread left as loops become plain loops.
+// inject_virtual_thread left as loops become plain loops. Loops and branches around kernels that the device's memory decides on become parts of one kernel.
 //
 // Needs   flat accesses; reductions across threads are lowered.
 // Gives   nests of `launch_thread`, blocks outermost, around code without other thread-bound loops, for a device with real threads.

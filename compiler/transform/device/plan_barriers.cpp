@@ -18,6 +18,7 @@
 #include "support/reasons.h"
 #include "support/scoped_value.h"
 #include "transform/affine.h"
+#include "transform/device/uniform.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -68,7 +69,7 @@ struct Access {
 
 class Planner {
  public:
-  explicit Planner(const ThreadBlock& block) : block_(block), runs_(block.dimensions.size(), unbound_first), is_first_(block.dimensions.size(), 0) {
+  Planner(const Stmt& kernel, const ThreadBlock& block, const FilledAlike& filled_alike) : block_(block), filled_alike_(filled_alike), uniform_(kernel), runs_(block.dimensions.size(), unbound_first), is_first_(block.dimensions.size(), 0) {
     for (const ThreadBlock::Dimension& d : block_.dimensions) { indices_.push_back(var(d.tag)); }
   }
   BarrierPlan plan;
@@ -86,17 +87,12 @@ class Planner {
         for (const Stmt& s : stmt.as<SeqStmt>()->seq) { walk(s); }
         return;
       case NodeKind::For: return loop(stmt, *stmt.as<For>());
-      case NodeKind::While: {
-        const auto& n = *stmt.as<While>();
-        if (!is_uniform(n.condition)) { return unit(stmt); }
-        return repeat([&] { reads(n.condition); walk(n.body); }, {});
-      }
+      case NodeKind::While: return loop(stmt, *stmt.as<While>());
       case NodeKind::IfThenElse: return branch(stmt, *stmt.as<IfThenElse>());
       case NodeKind::LetStmt: {
         const auto& n = *stmt.as<LetStmt>();
         // A barrier for reads in the value stands in front of the whole statement, because the value has no statement before it.
         take(stmt, [&] { reads(n.value); });
-        if (!is_uniform(n.value)) { different_.insert(n.var.get()); }
         return walk(n.body);
       }
       case NodeKind::AttrStmt: {
@@ -126,7 +122,7 @@ class Planner {
     auto dimension = block_.find(loop.tag);
     if (!dimension) { return inside(); }
     for (const VarNode* v : {loop.var.get(), loop.alias.get()}) {
-      if (v) { canonical_[v] = cast(v->dtype, Expr(indices_[*dimension])); different_.insert(v); }
+      if (v) { canonical_[v] = cast(v->dtype, Expr(indices_[*dimension])); }
     }
     Run& id = run_of_[stmt.get()];
     if (id == 0) { id = next_run_++; }
@@ -135,21 +131,42 @@ class Planner {
   }
 
   void loop(const Stmt& stmt, const For& n) {
-    if (!is_uniform(n.min) || !is_uniform(n.extent) || n.for_kind == ForKind::Vectorized) { return unit(stmt); }
-    reads(n.min);
-    reads(n.extent);
+    if (!uniform_.is_uniform(n.min) || !uniform_.is_uniform(n.extent) || n.for_kind == ForKind::Vectorized) { return unit(stmt); }
+    domains_[n.var.get()] = Range{n.min, n.extent};
+    repeated(stmt, n.body, n.var, [&] { reads(n.min); reads(n.extent); }, [&] { walk(n.body); });
+  }
+  void loop(const Stmt& stmt, const While& n) {
+    if (!uniform_.is_uniform(n.condition)) { return unit(stmt); }
+    repeated(stmt, n.body, {}, [&] { reads(n.condition); }, [&] {
+      walk(n.body);
+      // The body ends with the next evaluation of the condition.
+      std::vector<Access> body = std::exchange(pending_, {});
+      reads(n.condition);
+      const std::vector<Access> here = std::exchange(pending_, {});
+      if (plan.behind.contains(stmt.get()) || conflict(body, here)) {
+        plan.behind.insert(stmt.get());
+        body.clear();
+      }
+      pending_ = std::move(body);
+      for (const Access& access : here) { remember(access); }
+    });
+  }
+  /// A loop that all threads repeat alike. `begin`: the accesses before its first iteration; `iteration`: walks through the body.
+  template <class Begin, class Iteration>
+  void repeated(const Stmt& stmt, const Stmt& body, const Var& counter, Begin&& begin, Iteration&& iteration) {
     // A loop without barriers inside waits once, before its first iteration.
     std::vector<Access> before = std::exchange(pending_, {});
-    const size_t barriers = plan.before.size();
-    domains_[n.var.get()] = Range{n.min, n.extent};
-    repeat([&] { walk(n.body); }, n.var);
+    const size_t barriers = plan.before.size() + plan.behind.size();
+    repeat(iteration, counter);
     pending_ = std::move(before);
-    if (plan.before.size() == barriers && !contains_barrier(n.body)) { return take(stmt, [&] { gather(stmt); }); }
-    repeat([&] { walk(n.body); }, n.var);
+    if (plan.before.size() + plan.behind.size() == barriers && !contains_barrier(body)) { return take(stmt, [&] { gather(stmt); }); }
+    if (uniform_.jump_apart(body)) { return fail("a loop that some threads of a block leave earlier than others", because(Why::BarrierInLoop), stmt.origin()); }
+    take(stmt, begin);
+    repeat(iteration, counter);
   }
   auto contains_barrier(const Stmt& stmt) const -> bool {
     bool found = false;
-    post_order(stmt, [&](const Stmt& s) { found = found || is_barrier(s) || plan.before.contains(s.get()); }, [](const Expr&) {});
+    post_order(stmt, [&](const Stmt& s) { found = found || is_barrier(s) || plan.before.contains(s.get()) || plan.behind.contains(s.get()); }, [](const Expr&) {});
     return found;
   }
   /// True for barriers of the block that the program writes itself; those of a warp may stand in a branch.
@@ -198,7 +215,7 @@ class Planner {
   }
 
   void branch(const Stmt& stmt, const IfThenElse& n) {
-    if (is_uniform(n.condition)) {
+    if (uniform_.is_uniform(n.condition)) {
       // A barrier before the branch also serves the statements inside. Inside the branch, some devices run code of the first thread in all threads.
       wait_before(stmt);
       take(stmt, [&] { reads(n.condition); });
@@ -245,7 +262,7 @@ class Planner {
       }
       case NodeKind::For: {
         const auto& n = *body.as<For>();
-        if (n.for_kind == ForKind::Vectorized || !is_uniform(n.extent)) { break; }
+        if (n.for_kind == ForKind::Vectorized || !uniform_.is_uniform(n.extent)) { break; }
         Stmt inner = distribute(condition, n.body);
         return inner ? make<For>(n.var, n.min, n.extent, n.for_kind, inner, n.thread, n.annotations, n.origin, n.id) : Stmt();
       }
@@ -329,18 +346,25 @@ class Planner {
     }
     if (const auto* store = stmt.as<BufferStore>()) { add(store->buffer, store->indices, true); }
     if (const auto* allocate = stmt.as<Allocate>(); allocate && (!allocate->data->pointer || !is_shared_memory(allocate->data->pointer->scope.view()))) { own_.insert(allocate->data.get()); }
+    // Accesses of earlier iterations may conflict with those of later ones.
+    auto repeat_gathered = [&](const Var& counter) {
+      std::vector<Access> earlier = pending_;
+      for (Access& access : earlier) {
+        in_the_past(access, counter);
+        remember(std::move(access));
+      }
+    };
     if (const auto* n = stmt.as<For>()) {
       domains_[n->var.get()] = Range{n->min, n->extent};
       reads(n->min);
       reads(n->extent);
       gather(n->body);
-      // Accesses of earlier iterations may conflict with those of later ones.
-      std::vector<Access> earlier = pending_;
-      for (Access& access : earlier) {
-        in_the_past(access, n->var);
-        remember(std::move(access));
-      }
-      return;
+      return repeat_gathered(n->var);
+    }
+    if (const auto* n = stmt.as<While>()) {
+      reads(n->condition);
+      gather(n->body);
+      return repeat_gathered({});
     }
     if (const auto* n = stmt.as<AttrStmt>(); n && n->key == "async_scope") {
       ScopedValue inside(is_async_, true);
@@ -439,13 +463,20 @@ class Planner {
     bool meets = false;
     for (size_t d = 0; d < block_.dimensions.size(); ++d) {
       if (is_one(block_.dimensions[d].extent)) { continue; }
-      meets = meets || a.runs[d] != b.runs[d] || a.runs[d] == unbound_all;
+      meets = meets || a.runs[d] != b.runs[d] || a.runs[d] == unbound_all || is_read_of_alike(a, b, d);
     }
     if (!meets && !names_other_thread(a, b)) { return false; }
     if (!a.index || !b.index || a.element_bytes != b.element_bytes) { return true; }
     if (structural_equal(a.index, b.index) && is_own(a, b)) { return false; }
     return !never_meet(a, b);
   }
+  auto is_alike(const VarNode* data, size_t d) const -> bool {
+    auto alike = filled_alike_.find(data);
+    return alike != filled_alike_.end() && std::find(alike->second.begin(), alike->second.end(), block_.dimensions[d].tag) != alike->second.end();
+  }
+  /// True where one thread reads memory that another one may already fill for its next iteration. Stores do not conflict among themselves: every thread ends
+  /// with the same one. Pointers to such memory are only read (uniform.h), and have no index.
+  auto is_read_of_alike(const Access& a, const Access& b, size_t d) const -> bool { return !(a.is_write && b.is_write && a.index && b.index) && is_alike(a.data, d); }
   /// True for two accesses of shared memory in one run of the loops, where the index of one depends on the thread and that of the other does not. Example: each thread
   /// writes one element of a tile, and then one loop copies the whole tile.
   auto names_other_thread(const Access& a, const Access& b) const -> bool {
@@ -515,7 +546,7 @@ class Planner {
     arith::IterDomains domains;
     for (size_t d = 0; d < block_.dimensions.size(); ++d) {
       const Expr& extent = block_.dimensions[d].extent;
-      if (is_one(extent)) { continue; }
+      if (is_one(extent) || (a.is_write && b.is_write && is_alike(a.data, d))) { continue; }
       if (!uses_var(index, [&](const VarNode& v) { return &v == indices_[d].get(); })) { return false; }
       domains.emplace_back(indices_[d], from_zero(cast(DataType::int_(32), extent)));
     }
@@ -531,21 +562,13 @@ class Planner {
     return !arith::detect_iter_map({index}, domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer).indices.empty();
   }
 
-  /// True for values that are the same for all threads of a block.
-  auto is_uniform(const Expr& e) -> bool {
-    if (!e) { return true; }
-    bool out = true;
-    post_order(e, [&](const Expr& sub) {
-      if (const auto* v = sub.as<VarNode>()) { out = out && !different_.contains(v); }
-      out = out && !sub.as<BufferLoad>() && !is_exchange(sub);
-    });
-    return out;
-  }
   void fail(std::string what, const Reason& why, Origin origin) {
     if (!plan.problem) { plan.problem = BarrierPlan::Problem{std::move(what), why, origin}; }
   }
 
   const ThreadBlock& block_;
+  const FilledAlike& filled_alike_;
+  Uniform uniform_;
   std::vector<Var> indices_;                                 // one canonical index for every dimension
   std::vector<Run> runs_;                                    // of the current statement
   std::vector<uint8_t> is_first_;                            // by dimension: a condition selects only its first thread
@@ -558,14 +581,13 @@ class Planner {
   VarMap canonical_;
   std::unordered_map<const VarNode*, Range> domains_;        // of loop variables
   std::unordered_set<const VarNode*> open_;                  // the variables of the loops around
-  std::unordered_set<const VarNode*> different_;             // variables that differ between threads
   std::unordered_set<const VarNode*> own_;                   // memory of a single thread
 };
 
 }  // namespace
 
-auto plan_barriers(const Stmt& kernel, const ThreadBlock& block) -> BarrierPlan {
-  Planner planner(block);
+auto plan_barriers(const Stmt& kernel, const ThreadBlock& block, const FilledAlike& filled_alike) -> BarrierPlan {
+  Planner planner(kernel, block, filled_alike);
   planner.walk(kernel);
   return std::move(planner.plan);
 }

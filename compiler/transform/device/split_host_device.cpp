@@ -68,7 +68,7 @@ class FreeVariables : public Visitor {
   std::unordered_set<const BufferNode*> declared_, used_;
 };
 
-/// Memory of threads whose size is a variable, which no kernel can hold: the host allocates it for all threads, and each has a part.
+/// Memory of threads and blocks whose size is a variable, which no kernel can hold: the host allocates it for all of them, and each has a part.
 class HoistMemory : public Mutator {
  public:
   using Mutator::on;
@@ -77,6 +77,10 @@ class HoistMemory : public Mutator {
       ThreadLoop loop = *as_thread_loop(inner);
       thread_ = add(mul(thread_, cast(DataType::int_(64), loop.extent)), cast(DataType::int_(64), Expr(loop.var)));
       threads_ = mul(threads_, cast(DataType::int_(64), loop.extent));
+      if (is_block_axis(loop.tag.view())) {
+        block_ = add(mul(block_, cast(DataType::int_(64), loop.extent)), cast(DataType::int_(64), Expr(loop.var)));
+        blocks_ = mul(blocks_, cast(DataType::int_(64), loop.extent));
+      }
       inner = loop.body;
     }
     post_order(kernel, [&](const Stmt& s) {
@@ -95,10 +99,10 @@ class HoistMemory : public Mutator {
     for (const Expr& e : n.extents) { size = mul(std::move(size), cast(DataType::int_(64), e)); }
     const bool is_of_block = n.data->pointer && is_shared_memory(n.data->pointer->scope.view());
     const bool is_known = !uses_var(size, [&](const VarNode& v) { return inside_.contains(&v); });
-    if (as_int(size) || is_of_block || !is_known || pointers_.contains(n.data.get())) { return Mutator::on(n); }
-    Buffer whole = make_buffer(n.data->name, n.dtype, Array<Expr>{mul(threads_, size)});
+    if (as_int(size) || !is_known || pointers_.contains(n.data.get())) { return Mutator::on(n); }
+    Buffer whole = make_buffer(n.data->name, n.dtype, Array<Expr>{mul(is_of_block ? blocks_ : threads_, size)});
     hoisted.emplace_back(whole->data, n.dtype, whole->shape, n.condition, Stmt(), n.annotations, n.origin);
-    parts_.emplace(n.data.get(), Part{whole, mul(thread_, size)});
+    parts_.emplace(n.data.get(), Part{whole, mul(is_of_block ? block_ : thread_, size)});
     return mutate(n.body);
   }
   auto on(const DeclBuffer& n) -> Stmt override {
@@ -124,7 +128,8 @@ class HoistMemory : public Mutator {
     if (lanes == 1) { return add(part.begin, cast(DataType::int_(64), index)); }
     return add(make<Broadcast>(part.begin, int_imm(lanes)), cast(DataType::int_(64, lanes), index));
   }
-  Expr thread_ = int_imm(0, DataType::int_(64)), threads_ = int_imm(1, DataType::int_(64));
+  Expr thread_ = int_imm(0, DataType::int_(64)), threads_ = int_imm(1, DataType::int_(64));   // the number of the thread, and of all
+  Expr block_ = int_imm(0, DataType::int_(64)), blocks_ = int_imm(1, DataType::int_(64));
   std::unordered_set<const VarNode*> inside_, pointers_;
   std::unordered_map<const VarNode*, Part> parts_;
 };
@@ -156,7 +161,16 @@ class Split {
         std::vector<Stmt> out;
         std::vector<Stmt> plain;   // adjacent statements without kernels become one kernel
         auto close = [&] { if (!plain.empty()) { out.push_back(alone(seq(std::exchange(plain, {})))); } };
-        for (const Stmt& s : stmt.as<SeqStmt>()->seq) {
+        const std::vector<Stmt> all = stmt.as<SeqStmt>()->seq.to_vector();
+        for (size_t i = 0; i < all.size(); ++i) {
+          const Stmt& s = all[i];
+          const IfThenElse* leaves = i + 1 < all.size() ? as_early_return(s) : nullptr;
+          if (leaves) {
+            close();
+            Stmt rest = host(seq(std::vector<Stmt>(all.begin() + static_cast<std::ptrdiff_t>(i) + 1, all.end())));
+            out.push_back(make<IfThenElse>(logical_not(leaves->condition), std::move(rest), Stmt(), s.origin()));
+            return seq(std::move(out), stmt.origin());
+          }
           if (is_of_host(s)) { close(); out.push_back(host(s)); } else { plain.push_back(s); }
         }
         close();
@@ -169,6 +183,13 @@ class Split {
         if (!is_of_host(stmt)) { return alone(stmt); }
         order_.emplace(n.data.get(), order_.size());
         return make<Allocate>(n.data, n.dtype, n.extents, n.condition, host(n.body), n.annotations, n.origin);
+      }
+      case NodeKind::AllocateConst: {
+        if (!contains_kernel(stmt)) { return alone(stmt); }
+        constants_.push_back(stmt);
+        Stmt out = host(stmt.as<AllocateConst>()->body);
+        constants_.pop_back();
+        return out;
       }
       case NodeKind::For: {
         const auto& n = *stmt.as<For>();
@@ -198,6 +219,14 @@ class Split {
   }
 
  private:
+  /// A branch of the host that ends the program: `if n == 0: T.ret(0)`. Null for other statements.
+  static auto as_early_return(const Stmt& stmt) -> const IfThenElse* {
+    const auto* n = stmt.as<IfThenElse>();
+    const auto* leaves = n && !n->else_case ? n->then_case.as<Evaluate>() : nullptr;
+    const auto* call = leaves ? leaves->value.as<Call>() : nullptr;
+    const bool is_success = call && call->op == "ret" && call->args.size() == 1 && is_zero(call->args[0]);
+    return is_success && !reads_memory(n->condition) ? n : nullptr;
+  }
   static constexpr int64_t most_bytes_alone = 4096;
   static auto bytes_of(const Allocate& n) -> int64_t {
     int64_t bytes = n.dtype.element_bytes() * n.dtype.lanes;
@@ -228,7 +257,27 @@ class Split {
     }
     return launch(body);
   }
-  auto launch(const Stmt& kernel) -> Stmt {
+  /// A kernel with the tables of constants around it that it uses. The kernel's launches stay outermost.
+  auto with_constants(const Stmt& kernel) const -> Stmt {
+    FreeVariables used;
+    used.visit(kernel);
+    std::vector<Stmt> launches;
+    Stmt inner = kernel;
+    for (; is_kernel(inner); inner = inner.as<AttrStmt>()->body) { launches.push_back(inner); }
+    for (size_t i = constants_.size(); i-- > 0;) {
+      const auto& n = *constants_[i].as<AllocateConst>();
+      if (std::find(used.found.begin(), used.found.end(), n.data.get()) == used.found.end()) { continue; }
+      for (const Buffer& view : used.undeclared) { if (view->data == n.data) { inner = make<DeclBuffer>(view, std::move(inner)); } }
+      inner = make<AllocateConst>(n.data, n.dtype, n.extents, n.bytes, std::move(inner), n.annotations, n.origin);
+    }
+    for (size_t i = launches.size(); i-- > 0;) {
+      const auto& n = *launches[i].as<AttrStmt>();
+      inner = make<AttrStmt>(n.node, n.key, n.value, std::move(inner), n.origin);
+    }
+    return inner;
+  }
+  auto launch(const Stmt& nest) -> Stmt {
+    const Stmt kernel = constants_.empty() ? nest : with_constants(nest);
     FreeVariables used;
     used.visit(kernel);
     Stmt body = kernel;
@@ -297,6 +346,7 @@ class Split {
   const IRModuleNode& module_;
   int number_ = 0;
   std::unordered_map<const VarNode*, size_t> order_;
+  std::vector<Stmt> constants_;    // tables of constants around the statement at hand, which a kernel has itself
 };
 
 }  // namespace

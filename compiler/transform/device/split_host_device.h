@@ -11,8 +11,8 @@
 // A kernel takes the pointers that it accesses, in the order of the function's parameters and then of its allocations, and after them the
 // variables that it reads. The call passes these, then the extent of every dimension that the kernel's attribute
 // "tir.kernel_launch_params" lists (T.launch_thread's tags, in launch order). Statements outside of kernels that access memory become
-// kernels of a single thread, so that the host touches no device memory. Memory of threads whose size is a variable is allocated by the host for all
-// threads of the launch.
+// kernels of a single thread, so that the host touches no device memory. Memory of threads or of a block whose size is a variable is allocated by the
+// host for the whole launch, as global memory. Tables of constants around a kernel become part of it.
 //
 // Needs   the nests of bind_threads; accesses in lowered form.
 // Gives   host functions of allocations, loops, conditions and launches; kernels with the attribute "calling_conv" = 2.
