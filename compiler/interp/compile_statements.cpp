@@ -136,9 +136,50 @@ auto Compiler::let_statement(const LetStmt& n) -> const Statement* {
   return out;
 }
 
+namespace {
+
+/// The tag of a launch, or of a loop over threads or blocks; empty for other statements.
+auto launch_tag(const Stmt& stmt) -> std::string_view {
+  if (const auto* loop = stmt.as<For>()) { return loop->for_kind == ForKind::ThreadBinding && loop->thread ? loop->thread->thread_tag.view() : std::string_view(); }
+  const auto* attr = stmt.as<AttrStmt>();
+  const auto* iter = attr && attr->key == "thread_extent" ? std::get_if<IterVar>(&attr->node) : nullptr;
+  return iter ? iter->thread_tag.view() : std::string_view();
+}
+auto with_launch_body(const Stmt& launch, Stmt body) -> Stmt {
+  if (const auto* n = launch.as<For>()) { return make<For>(n->var, n->min, n->extent, n->for_kind, std::move(body), n->thread, n->annotations, n->origin, n->id); }
+  const auto& n = *launch.as<AttrStmt>();
+  return make<AttrStmt>(n.node, n.key, n.value, std::move(body), n.origin);
+}
+/// Takes the launches of blocks out of a chain of launches and allocations.
+auto without_blocks(const Stmt& stmt, std::vector<Stmt>& blocks) -> Stmt {
+  if (const std::string_view tag = launch_tag(stmt); !tag.empty()) {
+    const bool is_block = is_block_axis(tag);
+    if (is_block) { blocks.push_back(stmt); }
+    Stmt body = without_blocks(stmt.as<For>() ? stmt.as<For>()->body : stmt.as<AttrStmt>()->body, blocks);
+    return is_block ? body : with_launch_body(stmt, std::move(body));
+  }
+  if (const auto* n = stmt.as<Allocate>()) { return make<Allocate>(n->data, n->dtype, n->extents, n->condition, without_blocks(n->body, blocks), n->annotations, n->origin); }
+  if (const auto* n = stmt.as<DeclBuffer>()) { return make<DeclBuffer>(n->buffer, without_blocks(n->body, blocks), n->origin); }
+  return stmt;
+}
+/// A nest whose launches of threads come first, with those of blocks around: each block has threads and shared memory of its own, in any order of launches.
+/// The statement itself where that is so.
+auto blocks_outside(const Stmt& stmt) -> Stmt {
+  std::vector<Stmt> blocks;
+  Stmt out = without_blocks(stmt, blocks);
+  if (blocks.empty()) { return stmt; }
+  for (size_t i = blocks.size(); i-- > 0;) { out = with_launch_body(blocks[i], std::move(out)); }
+  return out;
+}
+
+}  // namespace
+
 auto Compiler::attribute(const AttrStmt& n) -> const Statement* {
   // launch_thread: a loop over the threads.
   if (n.key == "thread_extent" || n.key == "virtual_thread") {
+    if (const Stmt nest{Ref<StmtNode>(&n)}; !in_kernel_ && is_thread_axis(launch_tag(nest))) {
+      if (Stmt ordered = blocks_outside(nest); ordered.get() != &n) { return statement(ordered); }
+    }
     if (const auto* iter = std::get_if<IterVar>(&n.node)) {
       bool is_thread = is_thread_axis(iter->thread_tag.view());
       if (is_thread && (in_kernel_ || needs_threads(n.body) || allocates_shared(n.body))) { return launch(iter->var, iter->thread_tag, n.value, n.body, n.origin, true); }
@@ -320,6 +361,9 @@ auto Compiler::declared_regions(const Block& b, BlockInstance& out) -> BlockArou
 }
 
 auto Compiler::loop(const For& n) -> const Statement* {
+  if (const Stmt nest{Ref<StmtNode>(&n)}; !in_kernel_ && is_thread_axis(launch_tag(nest))) {
+    if (Stmt ordered = blocks_outside(nest); ordered.get() != &n) { return statement(ordered); }
+  }
   if (n.for_kind == ForKind::ThreadBinding && n.thread && is_thread_axis(n.thread->thread_tag.view()) && (in_kernel_ || needs_threads(n.body))) {
     Stmt body = n.body;
     if (!(n.thread->var == n.var)) {

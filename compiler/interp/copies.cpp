@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "interp/compiler.h"
 #include "interp/kernel.h"
 #include "interp/threads.h"
@@ -43,6 +45,18 @@ void finish(Frame& f, const Copy& copy) {
   if (f.watch && copy.place != 0) { f.watch->finish_copy(copy.place, f.position); }
 }
 
+// Checks that both places are multiples of the copy's size, which machines require.
+auto is_aligned(Frame& f, const Copy& copy, const StartCopy& start) -> bool {
+  if (copy.bytes <= 0) { return true; }
+  for (const auto& [name, place] : {std::pair(start.to_name, copy.to), std::pair(start.from_name, copy.from)}) {
+    if (name.empty() || !place.memory || place.byte % copy.bytes == 0) { continue; }
+    f.fail(error(loopsmith::Code::InterpUnsupported, start.origin)
+               .arg("what", fmt::format("a copy of {} bytes at byte {} of `{}`, at {}: its address must be a multiple of {}", copy.bytes, place.byte, name.view(), f.iteration(), copy.bytes)));
+    return false;
+  }
+  return true;
+}
+
 // Records both accesses of a copy that starts now.
 void note_start(Frame& f, Copy& copy, const StartCopy& start) {
   if (!f.watch || copy.bytes <= 0) { return; }
@@ -77,6 +91,7 @@ void StartCopy::run(Frame& f) const {
   bool wanted = !predicate || predicate->eval(f) != 0;
   Copy copy{to->eval(f), wanted ? from->eval(f) : Pointer{}, bytes->eval(f)};
   if (wanted && !copy.from.memory) { copy.bytes = -1; }   // a null pointer
+  if (!is_aligned(f, copy, *this)) { return; }
   note_start(f, copy, *this);
   if (barrier) {
     f.kernel->barriers[barrier->eval(f)].copies.push_back(copy);
@@ -164,6 +179,14 @@ auto Compiler::copy_statement(const Call& n) -> const Statement* {
     out->reads = access_in_text(n.args[2], n.origin);
     if (count > 5) { (is_bulk ? out->barrier : out->predicate) = int_expr(n.args[5]); }
     out->origin = n.origin;
+    if (!is_bulk) {
+      const auto* to = n.args[0].as<VarNode>();
+      const auto* from = n.args[2].as<VarNode>();
+      if (to && from) {
+        out->to_name = to->name;
+        out->from_name = from->name;
+      }
+    }
     if (is_bulk && !in_kernel_) { unsupported(n.origin, "`ptx_cp_async_bulk` outside of a launch"); }
     return out;
   }

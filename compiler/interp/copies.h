@@ -18,6 +18,7 @@ struct StartCopy final : Statement {
   const IntExpr* queue = nullptr;           // null: the thread's own queue
   const IntExpr* barrier = nullptr;         // the barrier whose phase it completes; null: none
   uint32_t reads = 0, writes = 0;           // numbers of its accesses in the text
+  Name to_name = {}, from_name = {};        // the buffers, where the program names them; for a copy of the machine, whose addresses are multiples of its size
   Origin origin;
   void run(Frame& f) const override;
 };

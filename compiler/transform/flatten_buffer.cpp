@@ -86,6 +86,9 @@ class Flatten : public Mutator {
       BufferNode fields = *buffer;
       Array<Expr> extents = allocated(buffer);
       fields.shape = {count(extents, buffer->origin, buffer->name)};
+      // Indices into the view include its offset.
+      const auto begin = buffer->elem_offset ? as_int(buffer->elem_offset) : std::nullopt;
+      if (begin && *begin > 0) { fields.shape = {add(int_imm(*begin, fields.shape[0].dtype()), fields.shape[0])}; }
       if (is_wide(buffer)) { fields.shape = {widened(fields.shape[0])}; }
       fields.strides = {};
       fields.elem_offset = {};

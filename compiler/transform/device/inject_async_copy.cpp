@@ -123,10 +123,48 @@ class Inject : public Mutator {
   bool in_kernel_ = false;
 };
 
+/// Copies that the program starts by name, as loads and stores, for devices without asynchronous copies. Each is done when its thread goes on.
+class Plain : public Mutator {
+ public:
+  using Mutator::on;
+  auto on(const AttrStmt& n) -> Stmt override { return n.key == "async_scope" ? mutate(n.body) : Mutator::on(n); }
+  auto on(const Evaluate& n) -> Stmt override {
+    const auto* call = n.value.as<Call>();
+    if (!call) { return Mutator::on(n); }
+    if (call->op == "ptx_commit_group" || call->op == "ptx_wait_group") { return make<Evaluate>(int_imm(0), n.origin); }
+    const auto bytes = call->op == "ptx_cp_async" && call->args.size() >= 5 ? as_int(call->args[4]) : std::nullopt;
+    const int64_t each = std::max(1, call->dtype.element_bytes() * call->dtype.lanes);
+    const auto* to = bytes ? call->args[0].as<VarNode>() : nullptr;
+    const auto* from = bytes ? call->args[2].as<VarNode>() : nullptr;
+    if (!to || !from || *bytes < each || *bytes % each != 0) { return Mutator::on(n); }
+    const int64_t count = *bytes / each;
+    Buffer target = view_of(*to, call->dtype), source = view_of(*from, call->dtype);
+    Var lane = var("v");
+    auto at = [&](const Expr& offset) { return Array<Expr>{count == 1 ? offset : add(offset, cast(offset.dtype(), Expr(lane)))}; };
+    Expr value = make<BufferLoad>(source, at(call->args[3]), n.origin);
+    if (call->args.size() > 5) { value = if_then_else(cast(DataType::bool_(), call->args[5]), std::move(value), zero(call->dtype)); }
+    Stmt out = make<BufferStore>(target, std::move(value), at(call->args[1]), n.origin);
+    if (count > 1) { out = make<For>(lane, int_imm(0), int_imm(count), ForKind::Vectorized, std::move(out), std::nullopt, AttrMap(), n.origin); }
+    return make<DeclBuffer>(target, make<DeclBuffer>(source, std::move(out), n.origin), n.origin);
+  }
+
+ private:
+  static auto view_of(const VarNode& data, DataType element) -> Buffer {
+    BufferNode fields;
+    fields.data = Var(Ref<VarNode>(&data));
+    fields.name = data.name;
+    fields.dtype = element;
+    fields.shape = Array<Expr>{int_imm(1)};
+    return make_buffer(std::move(fields));
+  }
+};
+
 }  // namespace
 
-auto inject_async_copy(const IRModule& module, const LowerContext&) -> Result<IRModule> {
-  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Inject(func->body).mutate(func->body)); });
+auto inject_async_copy(const IRModule& module, const LowerContext& context) -> Result<IRModule> {
+  return map_functions(module, [&](const PrimFunc& func) -> Result<PrimFunc> {
+    return with_body(func, context.options.async_copies ? Inject(func->body).mutate(func->body) : Plain().mutate(func->body));
+  });
 }
 
 }  // namespace loopsmith::transform

@@ -8,6 +8,8 @@
 // a person. A copy moves 4, 8 or 16 bytes that are contiguous on both sides and aligned to their number. `if_then_else(c, A[...], 0)` is a copy with a
 // condition, which writes zeros where the condition is false.
 //
+// For devices without such copies (sm_75), it makes loads and stores of the copies that a program starts by name.
+//
 // Needs   flat accesses; barriers are inserted: a wait comes before the barrier that lets other threads read.
 // Gives   no `async_scope`. A statement that is no such copy stays as it is: it is done when the thread goes on. So is a copy from a buffer that the
 //         function also writes, and one to memory that no kernel allocates.
