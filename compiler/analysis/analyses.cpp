@@ -28,6 +28,7 @@ constexpr Row rows[] = {
     {"races", check_races},
     {"thread races", check_thread_races},
     {"conditions", check_conditions},
+    {"device limits", check_device_limits},
     {"externals", check_externals},
 };
 

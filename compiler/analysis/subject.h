@@ -63,6 +63,7 @@ class Subject {
 // The analyses, a file each.
 void check_bounds(Subject& subject);            // accesses outside of buffers, iter vars outside of domains
 void check_regions(Subject& subject);           // T.reads and T.writes against the accesses
+void check_device_limits(Subject& subject);     // more threads than the target of the program allows
 void check_jumps(Subject& subject);             // `break` and others in loops whose iterations have no order
 void check_races(Subject& subject);             // iterations of parallel loops that touch the same elements
 void check_thread_races(Subject& subject);      // threads that race or wait forever, where barriers are written out

@@ -4,6 +4,7 @@
 #include "ir/vocabulary.h"
 #include "support/codes.h"
 #include "support/reasons.h"
+#include "support/spelling.h"
 #include "target/gpu.h"
 
 #include <fmt/format.h>
@@ -132,7 +133,10 @@ auto parse(std::string_view text) -> Result<Target> {
     out.others = {{"arch", std::string(card->arch)}, {"tag", std::string(words.front())}};
   }
   if (const TargetKind* known = find_target_kind(out.kind); known == nullptr || !known->is_readable) {
-    return bad(text, because(Why::NoSuchKind).arg("kind", out.kind));
+    const std::string meant = closest(out.kind, {"llvm", "cuda", "opencl", "nvptx", "rocm"});
+    Diagnostic unknown = bad(text, because(Why::NoSuchKind).arg("kind", out.kind));
+    if (!meant.empty()) { unknown.remedies = {fmt::format("did you mean `{}`?", meant)}; }
+    return unknown;
   }
   for (size_t i = 1; i < words.size(); ++i) {
     std::string_view word = words[i];

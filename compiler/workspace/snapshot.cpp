@@ -1,10 +1,12 @@
 // Implements snapshots of a document and the work that fills them: see snapshot.h.
 #include "workspace/snapshot.h"
 
+#include "analysis/device_limits.h"
 #include "analysis/ignore.h"
 #include "frontend/objects.h"
 #include "support/codes.h"
 #include "syntax/schedule_form.h"
+#include "target/gpu.h"
 #include "workspace/selection.h"
 #include "workspace/tuned_for_another.h"
 
@@ -64,6 +66,27 @@ auto is_current(const script::FileSchedule& schedule) -> bool {
          schedule.run->program.same_as(schedule.program) && schedule.run->target == schedule.target;
 }
 
+/// Kernels of a schedule with more threads than its target allows, at the step that makes them.
+auto over_limits(const script::FileSchedule& schedule) -> Diagnostics {
+  auto target = schedule.target.empty() || schedule.run->result == nullptr ? Result<target::Target>(target::Target()) : target::parse(schedule.target);
+  if (!target || schedule.run->result == nullptr || !target::gpu_limits(*target)) { return {}; }
+  auto found_in = [&](const schedule::Schedule& state) {
+    Diagnostics out;
+    for (const auto& [name, func] : state.module()->functions) {
+      for (Diagnostic& d : analysis::threads_over_limit(func, schedule.program_name.view(), *target)) { out.push_back(std::move(d)); }
+    }
+    return out;
+  };
+  Diagnostics found = found_in(*schedule.run->result);
+  if (found.empty()) { return found; }
+  for (const script::Step& step : schedule.run->steps) {
+    if (step.after == nullptr || found_in(*step.after).empty()) { continue; }
+    for (Diagnostic& d : found) { d.where = step.where; }
+    break;
+  }
+  return found;
+}
+
 }  // namespace
 
 Snapshot::Snapshot(std::string name, int64_t version, std::string text)
@@ -105,6 +128,7 @@ void Snapshot::each_diagnostic(F&& f) const {
     each(schedule.diagnostics, true, false);
     if (!is_current(schedule)) { continue; }
     each(schedule.run->all_diagnostics(), true, false);
+    each(over_limits(schedule), true, false);
     if (auto found = tuned_for_another(*this, schedule)) { each({*std::move(found)}, true, false); }
   }
 }
