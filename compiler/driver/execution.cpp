@@ -313,6 +313,10 @@ class CallMaker {
   auto fill_randomly(size_t i, uint64_t seed) -> Status {
     const codegen::Parameter& p = parameters()[i];
     auto shape = codegen::shape_of(call_.interface, i, slots_);
+    for (size_t v = 0; !shape && v < slots_.size(); ++v) {
+      const std::string& name = v < parameters().size() ? parameters()[v].name : call_.interface.shape_variables[v - parameters().size()];
+      if (slots_[v] && *slots_[v] < 0 && codegen::is_size(call_.interface, v)) { return wrong_argument(name, because(Why::SizeForm)).remedy("give a size of at least 0"); }
+    }
     if (!shape) {
       return wrong_argument(p.name, because(Why::ShapeWithoutValue).arg("shape", codegen::shape_text(call_.interface, i))).remedy(fmt::format("give a file: `--arg {}=FILE.npy`", p.name));
     }
@@ -482,7 +486,10 @@ auto run_apart(const std::string& command, const std::string& kind, const std::v
   if (status->signal == 0 && status->code >= finished_offset) { return status->code - finished_offset; }
   fmt::print(stderr, "loopsmith {}: {}\n", command, why_unfinished(*status));
   if (status->signal == SIGSEGV || status->signal == SIGBUS) {
-    fmt::print(stderr, "help: `--check-bounds` tests every access and names the first bad one; so does `loopsmith interpret`, slowly\n");
+    // Kernels have no such tests.
+    const bool is_of_device = std::any_of(args.begin(), args.end(), [](const std::string& word) { return word.starts_with("opencl") || word.starts_with("cuda") || word.starts_with("nvidia/"); });
+    fmt::print(stderr, "help: {}\n", is_of_device ? "`loopsmith interpret` names the first access outside of a buffer, slowly"
+                                                  : "`--check-bounds` tests every access and names the first bad one; so does `loopsmith interpret`, slowly");
   }
   if (status->signal == SIGABRT) { fmt::print(stderr, "help: the memory limit is {}; `--memory` sets another\n", size_text(limits.bytes)); }
   return exit_input;

@@ -293,8 +293,9 @@ auto line_of(const Timed& timed, size_t i, double least, const Arguments& argume
 void print_row(const Timed& timed, size_t i, double least) {
   const runtime::Measurement& m = timed.measured[i];
   fmt::print("  {:<{}}  {:>11} +- {:.1f}%", timed.rows[i].name, timed.width, duration_text(m.seconds), m.deviation * 100);
-  if (timed.flops > 0) { fmt::print("  {:8.2f} GFLOP/s", m.gflops(timed.flops)); }
-  fmt::print("  {:8.2f} GB/s", m.gbytes(timed.traffic.bytes));
+  // A program of an empty size takes no time, and has no rate.
+  if (timed.flops > 0 && m.seconds > 0) { fmt::print("  {:8.2f} GFLOP/s", m.gflops(timed.flops)); }
+  if (m.seconds > 0) { fmt::print("  {:8.2f} GB/s", m.gbytes(timed.traffic.bytes)); }
   const char* roof = timed.is_whole ? "the roofline" : "the measured peak of the memory bandwidth";
   // A share above 100% means that another program ran while the peaks were measured.
   const bool is_above = least > m.seconds * 1.005;

@@ -78,9 +78,10 @@ auto report(const Arguments& arguments, const Selection& selection, const Answer
   } else if (answer.is_equal) {
     fmt::print("same results on {}\n", answer.how);
     // The result is about the program as written, not about its schedules.
-    const std::vector<std::string> schedules = workspace::schedule_names(*selection.file->snapshot());
-    if (name.empty() && !selection.trace && !schedules.empty()) {
-      fmt::print(stderr, "note: of the program as written; `--with {}` compares it under a schedule\n", schedules.front());
+    for (const script::FileSchedule& schedule : selection.file->snapshot()->schedules()) {
+      if (!name.empty() || selection.trace || !(schedule.program_name == selection.program)) { continue; }
+      fmt::print(stderr, "note: of the program as written; `--with {}` compares it under a schedule\n", schedule.name.view());
+      break;
     }
   } else if (answer.how.empty()) {
     // The programs were not compared: the time limit came first, code generation failed, or the interpreter cannot run the program.
@@ -104,14 +105,22 @@ auto compare_outputs(const Call& before, const Call& after, const std::string& i
   return {.is_equal = true, .how = fmt::format("{}: {} against {}", inputs, count_text(written, "output"), against)};
 }
 
+// "kernel.tir:12: the message of an error", with its remedy; without a place if the error has none.
+auto placed(const Diagnostics& diagnostics, const Selection& selection) -> std::string {
+  const Diagnostic& first = diagnostics.front();
+  auto place = first.where.is_known() ? selection.file->locate()(first.where) : std::nullopt;
+  std::string out = place ? fmt::format("{}:{}: {}", place->text->name(), human_position(*place->text, place->span.begin).line, first.message()) : first.message();
+  return first.remedies.empty() ? out : out + "\nhelp: " + first.remedies.front();
+}
+
 // Compares the kernels on a device with the program as written by the interpreter, on the inputs of the command line.
 auto compare_on_device(const Selection& selection, const std::shared_ptr<runtime::Device>& device, const Call& before, const Call& after, double limit) -> Answer {
   interp::Options options;
   options.max_seconds = limit;
   auto stats = interp::interpret(selection.before, selection.function, interpreter_arguments(before), options);
-  if (!stats) { return {.note = stats.diagnostics()[0].message()}; }
+  if (!stats) { return {.note = placed(stats.diagnostics(), selection)}; }
   auto ran = call_on_device(selection, device, after.values);
-  if (!ran) { return {.note = ran.diagnostics()[0].message()}; }
+  if (!ran) { return {.note = placed(ran.diagnostics(), selection)}; }
   return compare_outputs(before, after, "the given inputs, on " + called(*device), "the interpreter");
 }
 
@@ -120,26 +129,26 @@ auto compare_on(const Selection& selection, const Call& before, const Call& afte
   interp::Options options;
   options.max_seconds = limit;
   auto stats = interp::interpret(selection.before, selection.function, interpreter_arguments(before), options);
-  if (!stats) { return {.note = stats.diagnostics()[0].message()}; }
+  if (!stats) { return {.note = placed(stats.diagnostics(), selection)}; }
   // Elements that the program reads before it writes them have a fixed value, so that the memory's contents do not matter.
   auto code = compile(selection, {}, true);
-  if (!code) { return {.note = "it does not build: " + code.diagnostics()[0].message()}; }
+  if (!code) { return {.note = "it does not build: " + placed(code.diagnostics(), selection)}; }
   auto function = code->find(symbol_of(selection));
-  if (!function) { return {.note = function.diagnostics()[0].message()}; }
+  if (!function) { return {.note = placed(function.diagnostics(), selection)}; }
   Status ran = ok();
   confined([&] { ran = runtime::call(**function, after.values); });
-  if (!ran) { return {.how = "the given inputs, against the interpreter", .note = ran.diagnostics()[0].message()}; }
+  if (!ran) { return {.how = "the given inputs, against the interpreter", .note = placed(ran.diagnostics(), selection)}; }
   return compare_outputs(before, after, "the given inputs", "the interpreter");
 }
 
 // For targets whose code cannot run here: runs both programs by the interpreter, the scheduled one lowered.
 auto compare_lowered(const Selection& selection, double limit) -> Answer {
   auto lowered = transform::lower(named_module(selection), lower_context(selection.target), interpreted_request(selection.target));
-  if (!lowered) { return {.note = "it is not lowered: " + lowered.diagnostics()[0].message()}; }
+  if (!lowered) { return {.note = "it is not lowered: " + placed(lowered.diagnostics(), selection)}; }
   interp::GateOptions options;
   options.max_seconds = limit;
   auto result = interp::compare_modules(selection.before, *lowered, selection.function, options);
-  if (!result) { return {.note = result.diagnostics()[0].message()}; }
+  if (!result) { return {.note = placed(result.diagnostics(), selection)}; }
   std::string how = fmt::format("{} (lowered for `{}`, whose code does not run here)", result->how, selection.target.str());
   return {.is_equal = result->equal, .how = std::move(how), .note = result->difference};
 }
@@ -210,7 +219,7 @@ auto verify(std::vector<std::string> args) -> int {
   if (built.outcome != tune::BuildOutcome::Built) {
     // The worker identifies the function by its name in its module.
     auto lowered = transform::lower(named_module(selection), lower_context(selection.target), lower_request(selection.target));
-    std::string why = lowered ? built.note : lowered.diagnostics()[0].message();
+    std::string why = lowered ? built.note : placed(lowered.diagnostics(), selection);
     // A comparison of the program as written with itself would prove nothing.
     if (built.outcome != tune::BuildOutcome::Rejected || selection.module.same_as(selection.before)) { return report(arguments, selection, {.note = "it does not build: " + why}); }
     return report(arguments, selection, compare_scheduled(selection, why, *limit));
@@ -273,6 +282,12 @@ auto verify_here(std::vector<std::string> args) -> int {
     device = *opened;
     if (!has_inputs(arguments)) {
       const DeviceCheck check = check_on_device(selection, device, limit);
+      if (!check.is_compared) {
+        if (auto compiled = compile_for_device(selection, device); !compiled) {
+          reporter.report(compiled.diagnostics(), selection.file.get());
+          return reporter.status();
+        }
+      }
       return report_of_device(arguments, selection, {.is_equal = check.is_equal, .how = check.is_compared ? check.how : std::string(), .note = check.note}, reporter, limit);
     }
   }

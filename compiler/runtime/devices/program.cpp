@@ -30,7 +30,7 @@ auto floor_div(int64_t a, int64_t b) -> int64_t { return a / b - ((a % b != 0) &
 /// One run of a host function.
 class HostRun {
  public:
-  HostRun(const IRModuleNode& module, Device& device) : module_(module), device_(device) {}
+  HostRun(const IRModuleNode& module, Device& device, std::string function) : module_(module), device_(device), function_(std::move(function)) {}
   HostRun(const HostRun&) = delete;
   auto operator=(const HostRun&) -> HostRun& = delete;
   ~HostRun() {
@@ -81,7 +81,7 @@ class HostRun {
         const auto& n = *stmt.as<AssertStmt>();
         LOOPSMITH_TRY(holds, evaluate(n.condition));
         const auto* message = n.message.as<StringImm>();
-        if (as_integer(holds) == 0) { return error(Code::KernelFailed, n.origin).arg("function", "the host function").arg("reason", message ? message->value : because(Why::AssertionOfHost).text()); }
+        if (as_integer(holds) == 0) { return error(Code::KernelFailed, n.origin).arg("function", function_).arg("reason", message ? message->value : because(Why::AssertionOfHost).text()); }
         return run(n.body);
       }
       case NodeKind::IfThenElse: {
@@ -109,7 +109,7 @@ class HostRun {
   }
 
  private:
-  static auto problem(Origin origin, const Reason& why) -> Diagnostic { return error(Code::KernelFailed, origin).arg("function", "the host function").arg("reason", why.text()); }
+  auto problem(Origin origin, const Reason& why) const -> Diagnostic { return error(Code::KernelFailed, origin).arg("function", function_).arg("reason", why.text()); }
 
   auto launch(const Call& call) -> Status {
     auto [known, is_new] = launches_.try_emplace(&call);
@@ -239,7 +239,7 @@ class HostRun {
       default: return Number(int64_t(b != 0));
     }
   }
-  static auto real(const BinaryNode& n, double a, double b) -> Result<Number> {
+  [[nodiscard]] auto real(const BinaryNode& n, double a, double b) const -> Result<Number> {
     switch (n.kind) {
       case NodeKind::Add: return Number(a + b);
       case NodeKind::Sub: return Number(a - b);
@@ -259,6 +259,7 @@ class HostRun {
 
   const IRModuleNode& module_;
   Device& device_;
+  std::string function_;           // its name, for messages
   std::vector<DeviceMemory> owned_;
   std::unordered_map<const VarNode*, DeviceMemory> workspaces_;
   std::unordered_map<const Call*, std::optional<codegen::Launch>> launches_;   // of the calls that ran before
@@ -339,7 +340,7 @@ auto DeviceProgram::interface(std::string_view function) const -> Result<codegen
 }
 
 struct DeviceCall::State {
-  State(const IRModuleNode& module, Device& on, PrimFunc host_function) : device(on), host(std::move(host_function)), run(module, on) {}
+  State(const IRModuleNode& module, Device& on, PrimFunc host_function, std::string name) : device(on), host(std::move(host_function)), run(module, on, std::move(name)) {}
   struct Copy { DeviceMemory memory; TensorView view; bool is_written; };
   Device& device;
   PrimFunc host;
@@ -364,7 +365,7 @@ auto DeviceProgram::prepare(std::string_view function, std::span<const Value> ar
   LOOPSMITH_TRY(interface, this->interface(function));
   LOOPSMITH_TRY(slots, bind_arguments(interface, arguments));
   const PrimFunc& host = found.function;
-  auto state = std::make_unique<DeviceCall::State>(*flat_, *device_, host);
+  auto state = std::make_unique<DeviceCall::State>(*flat_, *device_, host, codegen::symbol_of(found.name, host));
   for (size_t i = 0; i < host->params.size(); ++i) {
     const codegen::Parameter& p = interface.parameters[i];
     if (p.kind == codegen::Parameter::Kind::Scalar) {
