@@ -13,7 +13,7 @@ auto all_commands() -> const std::vector<Command>& {
       help_command, load_command, programs_command, with_command, print_command, loops_command, footprint_command, accesses_command,
       roofline_command, diff_command, hint_command, why_not_command, why_command, explain_command, what_if_command, repair_command,
       undo_command, redo_command, goto_command, steps_command, tree_command, branch_command, trace_command, save_command, watch_command,
-      lower_command, llvm_command, asm_command, run_command, verify_command, bench_command, space_command, tune_command, jobs_command,
+      lower_command, llvm_command, asm_command, kernels_command, run_command, verify_command, bench_command, space_command, tune_command, jobs_command,
       wait_command, stop_command, take_command, search_command, target_command, set_command, mode_command, time_command, history_command,
       past_command, shell_command, quit_command,
   };

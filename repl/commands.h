@@ -34,7 +34,7 @@ extern const Command jobs_command, wait_command, stop_command, search_command, t
 extern const Command hint_command, why_not_command, what_if_command, repair_command, footprint_command, accesses_command, roofline_command,
     loops_command;
 // commands/views.cpp
-extern const Command print_command, diff_command, trace_command, save_command, lower_command, llvm_command, asm_command;
+extern const Command print_command, diff_command, trace_command, save_command, lower_command, llvm_command, asm_command, kernels_command;
 
 /// Makes the result of a search the next step. If the search began at a step `sch.tune()` on the way here, its statements replace that step;
 /// else they are a step that begins with the program as written. False: an error was reported.

@@ -1,4 +1,4 @@
-// Commands that show the program: print, diff, trace, save, lower, llvm, asm.
+// Commands that show the program: print, diff, trace, save, lower, llvm, asm, kernels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +8,8 @@
 #include "codegen/llvm/codegen.h"
 #include "ir/printer.h"
 #include "ir/script_diff.h"
+#include "ir/vocabulary.h"
+#include "lsp/features/stages.h"
 #include "repl/apart.h"
 #include "repl/attached.h"
 #include "repl/commands.h"
@@ -222,6 +224,25 @@ auto emit(Session& session, codegen::EmitKind kind) -> bool {
   return true;
 }
 
+/// The kernels of the program now, as text. Without an argument the target chooses the form, CUDA C for targets without kernels.
+auto kernels(Session& session, const std::vector<std::string>& arguments) -> bool {
+  if (!needs_program(session)) { return false; }
+  const std::string_view kind = session.target().kind;
+  const std::string form = !arguments.empty() ? arguments[0] : kind == target_kind::opencl ? "opencl" : kind == target_kind::nvptx ? "ptx" : "cuda";
+  const auto stage = form == "cuda" || form == "opencl" || form == "ptx" ? lsp::stage_named(form) : std::nullopt;
+  if (!stage || arguments.size() > 1) {
+    session.complain(":kernels takes `cuda`, `opencl` or `ptx`\n");
+    return false;
+  }
+  const lsp::StageText text = lsp::stage_text(session.module(), *stage, session.program_name().view(), session.target().str());
+  if (!text.problems.empty()) {
+    session.report(text.problems);
+    return false;
+  }
+  session.show(text.text + (text.text.ends_with("\n") ? "" : "\n"));
+  return true;
+}
+
 }  // namespace
 
 const Command print_command{"print", "[all | LOOP|BLOCK]", "the program now; where it is longer than the screen, unchanged nests are folded (also :ir)", print};
@@ -233,5 +254,8 @@ const Command lower_command{"lower", "[STAGE]", "the program after lowering, or 
                             [](Session& s, const std::vector<std::string>& arguments) { return apart(s, "lowering", [&] { return lower(s, arguments); }); }};
 const Command llvm_command{"llvm", "", "LLVM IR", [](Session& s, const std::vector<std::string>&) { return apart(s, "compiling", [&] { return emit(s, codegen::EmitKind::LlvmIR); }); }};
 const Command asm_command{"asm", "", "assembly", [](Session& s, const std::vector<std::string>&) { return apart(s, "compiling", [&] { return emit(s, codegen::EmitKind::Assembly); }); }};
+
+const Command kernels_command{"kernels", "[cuda | opencl | ptx]", "the kernels of the program as CUDA C, OpenCL C or PTX; the default is the form of the target",
+                              [](Session& s, const std::vector<std::string>& arguments) { return apart(s, "compiling", [&] { return kernels(s, arguments); }); }};
 
 }  // namespace loopsmith::repl
