@@ -56,7 +56,11 @@ struct Stop {
   std::vector<Way> around;
 };
 
+/// A `break`, `continue` or return that a thread executes behind a number of stops, and the branch around it.
+struct Leave { const IfThenElse* branch; size_t stops; };
+
 struct Thread {
+  std::vector<Leave> leaves;
   std::vector<int64_t> block, index;         // by dimension of the launch
   std::vector<Touch> touches;
   std::vector<Stop> stops;
@@ -104,8 +108,13 @@ class Follower {
     }
     switch (stmt->kind) {
       case NodeKind::SeqStmt:
-        for (const Stmt& one : stmt.as<SeqStmt>()->seq) { follow(one); }
+        for (const Stmt& one : stmt.as<SeqStmt>()->seq) {
+          follow(one);
+          if (leaving_ != Leaving::No) { return; }
+        }
         return;
+      case NodeKind::Break: return leave(Leaving::Loop);
+      case NodeKind::Continue: return leave(Leaving::Iteration);
       case NodeKind::AttrStmt: return follow(stmt.as<AttrStmt>()->body);
       case NodeKind::Allocate: return follow(stmt.as<Allocate>()->body);
       case NodeKind::AllocateConst: return follow(stmt.as<AllocateConst>()->body);
@@ -117,8 +126,9 @@ class Follower {
       case NodeKind::BlockRealize: return block(*stmt.as<BlockRealize>());
       case NodeKind::BufferStore: return store(*stmt.as<BufferStore>());
       case NodeKind::Evaluate:
+        if (is_call(stmt, {"ret"})) { return leave(Leaving::Program); }
         if (is_block_barrier(stmt) || orders_otherwise(stmt)) {
-          if (is_uncertain_) { is_lost = true; }
+          if (is_uncertain_ || is_behind_jump_) { is_lost = true; }
           thread.stops.push_back({is_block_barrier(stmt) ? stmt.as<Evaluate>() : nullptr, nullptr, 0, around_});
           return;
         }
@@ -134,6 +144,18 @@ class Follower {
     if (value) { numbers_.push(n.var.get(), *value); }
     follow(n.body);
     if (value) { numbers_.pop(); }
+  }
+
+  enum class Leaving : uint8_t { No, Iteration, Loop, Program };
+  void leave(Leaving how) {
+    // Some threads may come behind the jump, and which ones depends on memory.
+    if (is_uncertain_ || is_behind_jump_) {
+      is_behind_jump_ = true;
+      may_have_ended_ = may_have_ended_ || how == Leaving::Program;
+      return;
+    }
+    leaving_ = how;
+    thread.leaves.push_back({around_.empty() ? nullptr : around_.back().branch, thread.stops.size()});
   }
 
   void loop(const For& n) {
@@ -155,11 +177,17 @@ class Follower {
     const int64_t few = stops ? iterations_with_barriers : 2;
     for (int64_t i = 0; i < std::min(*extent, few); ++i) { values.push_back(*min + i); }
     if (!stops && *extent > few) { values.push_back(*min + *extent - 1); }
+    const bool was_behind = is_behind_jump_;
     for (int64_t value : values) {
       numbers_.push(n.var.get(), value);
       follow(n.body);
       numbers_.pop();
+      if (leaving_ == Leaving::Iteration) { leaving_ = Leaving::No; }
+      if (leaving_ != Leaving::No) { break; }
     }
+    is_behind_jump_ = was_behind || may_have_ended_;
+    if (leaving_ == Leaving::Program) { return; }
+    leaving_ = Leaving::No;
     // The skipped iterations have barriers.
     if (stops && *extent > few) { thread.stops.push_back({}); }
   }
@@ -223,7 +251,7 @@ class Follower {
   }
 
   void touch(const BufferNode& buffer, const Array<Expr>& indices, const BufferStore* store, Origin origin) {
-    if (is_uncertain_ || --steps_ < 0) { return; }
+    if (is_uncertain_ || is_behind_jump_ || --steps_ < 0) { return; }
     const VarNode* memory = facts_.memory(buffer);
     std::string_view scope = memory->pointer ? memory->pointer->scope.view() : std::string_view();
     if (!is_shared_memory(scope) && !(is_global_memory(scope) && !facts_.is_allocated(memory))) { return; }
@@ -260,6 +288,9 @@ class Follower {
   Numbers numbers_;
   int64_t& steps_;
   bool is_uncertain_ = false;
+  bool is_behind_jump_ = false;              // a jump of some threads may have left the statements here
+  bool may_have_ended_ = false;              // that jump was a return
+  Leaving leaving_ = Leaving::No;            // the statements around end before the next one
   std::vector<Way> around_;
 };
 
@@ -405,6 +436,11 @@ class Kernel {
       report_barrier(*stop.barrier, waiting, missing, way.branch->condition.origin(), fmt::format("the condition is {} for `{}` and {} for `{}`", way.holds, in_words(waiting, false), theirs->second, in_words(missing, false)));
       return true;
     }
+    for (const Leave& leave : missing.leaves) {
+      if (leave.stops != at || leave.branch == nullptr) { continue; }
+      report_barrier(*stop.barrier, waiting, missing, leave.branch->condition.origin(), fmt::format("`{}` leaves by this branch", in_words(missing, false)));
+      return true;
+    }
     return false;
   }
 
@@ -524,7 +560,6 @@ void find_kernels(const Stmt& stmt, bool bound, std::vector<Stmt>& out) {
 }  // namespace
 
 void check_thread_races(Subject& subject) {
-  if (subject.facts.has_jumps) { return; }
   bool has_barriers = false;
   post_order(subject.facts.func->body, [&](const Stmt& s) { has_barriers = has_barriers || is_block_barrier(s); }, [](const Expr&) {});
   std::vector<Stmt> kernels;
