@@ -41,26 +41,6 @@ auto checking_device(const target::Target& target) -> Result<std::shared_ptr<run
   return std::shared_ptr<runtime::Device>(std::move(*opened));
 }
 
-auto static_figures(const Selection& selection, const target::Target& target) -> Result<std::vector<StaticFigures>> {
-  LOOPSMITH_TRY(lowered, lower_for_device(selection, target));
-  LOOPSMITH_TRY(code, runtime::compile_cuda_kernels(lowered, {.arch = target::cuda_arch(target)}));
-  const auto limits = target::gpu_limits(target);
-  const std::vector<runtime::KernelShape> shapes = runtime::kernel_shapes(lowered);
-  std::vector<StaticFigures> out;
-  for (const runtime::KernelFigures& used : code.kernels) {
-    StaticFigures one{.kernel = used.kernel, .block_threads = {}, .used = used, .occupancy = {}};
-    for (const runtime::KernelShape& shape : shapes) {
-      if (shape.name != used.kernel) { continue; }
-      one.block_threads = shape.block_threads();
-      // The compiler sees only the declared memory; the launch requests the rest.
-      one.used.shared_bytes += shape.shared_bytes() - shape.shared_bytes(false);
-    }
-    if (limits && one.block_threads) { one.occupancy = target::occupancy(*limits, *one.block_threads, used.registers, one.used.shared_bytes); }
-    out.push_back(std::move(one));
-  }
-  return out;
-}
-
 auto text_of(const runtime::DeviceFacts& facts) -> std::string {
   const target::GpuLimits& limits = facts.limits;
   std::string out = facts.name + ", " + facts.driver;
@@ -80,17 +60,6 @@ auto describe_device(std::vector<std::string> args) -> int {
   const Diagnostic& why = device.diagnostics().front();
   fmt::print("-{}\n{}", why.message(), why.remedies.empty() ? "" : why.remedies.front());
   return 0;
-}
-
-auto text_of(const StaticFigures& figures) -> std::string {
-  const runtime::KernelFigures& used = figures.used;
-  std::string out = figures.kernel + ": ";
-  if (figures.block_threads) { out += fmt::format("{} threads, ", *figures.block_threads); }
-  out += fmt::format("{} registers, ", used.registers);
-  out += used.spill_stores + used.spill_loads == 0 ? "no spills" : fmt::format("spills of {} bytes", std::max(used.spill_stores, used.spill_loads));
-  if (used.shared_bytes > 0) { out += used.shared_bytes % 1024 == 0 ? fmt::format(", {} KB shared", used.shared_bytes / 1024) : fmt::format(", {} bytes shared", used.shared_bytes); }
-  if (figures.occupancy.blocks > 0) { out += fmt::format(", occupancy {:.0f}% ({})", 100 * figures.occupancy.share, figures.occupancy.limiter); }
-  return out;
 }
 
 }  // namespace loopsmith::driver

@@ -39,16 +39,4 @@ using target::is_device_target;
 /// For processes that must not crash with a driver (`loopsmith worker --device KIND`).
 auto describe_device(std::vector<std::string> args) -> int;
 
-/// The properties of kernels that are known without a device: threads of a block, registers, spills, shared memory, occupancy.
-struct StaticFigures {
-  std::string kernel;
-  std::optional<uint64_t> block_threads;
-  runtime::KernelFigures used;
-  target::Occupancy occupancy;
-};
-/// The kernels of a selection, compiled for the CUDA target.
-[[nodiscard]] auto static_figures(const Selection& selection, const target::Target& target) -> Result<std::vector<StaticFigures>>;
-/// "matmul_kernel: 256 threads, 96 registers, no spills, 8 KB shared, occupancy 50% (registers)"
-[[nodiscard]] auto text_of(const StaticFigures& figures) -> std::string;
-
 }  // namespace loopsmith::driver

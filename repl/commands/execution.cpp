@@ -17,8 +17,10 @@
 #include "repl/values.h"
 #include "runtime/bench.h"
 #include "runtime/devices/bench.h"
+#include "runtime/devices/figures.h"
 #include "runtime/jit.h"
 #include "script/refusals.h"
+#include "support/codes.h"
 #include "support/process.h"
 #include "support/text.h"
 #include "target/gpu.h"
@@ -121,7 +123,7 @@ auto verify_on_device(Session& session) -> bool {
     const size_t at = buffer++;
     auto found = interp::compare_tensors(p.name, before->tensors[at].view(), ran->arguments.tensors[at].view(), !p.dtype.is_real());
     if (found.found) {
-      session.complain("the schedule changes the result: " + found.where + "\n");
+      session.complain((session.module().same_as(session.original()) ? "the kernels of the program compute another result than the interpreter: " : "the schedule changes the result: ") + found.where + "\n");
       return false;
     }
   }
@@ -176,6 +178,16 @@ auto time_all(const Session& session, const std::vector<IRModule>& modules) -> R
   return runtime::bench_interleaved(functions, std::vector<int64_t>(functions[0]->interface.shape_variables.size(), 64), options);
 }
 
+/// Without a device: the figures of the kernels that their compiler knows.
+void print_figures(Session& session) {
+  transform::LowerContext context;
+  context.options.async_copies = target::has_async_copies(session.target());
+  auto lowered = transform::lower(with_callees(session.module(), session.function()), context, {.target_kind = session.target().kind, .until = {}, .on_stage = {}});
+  auto figures = lowered ? runtime::static_figures(*lowered, session.target()) : Result<std::vector<runtime::StaticFigures>>(lowered.diagnostics());
+  if (!figures) { return; }
+  for (const runtime::StaticFigures& one : *figures) { session.print(runtime::text_of(one) + "\n"); }
+}
+
 // Times the program as written, the named steps (or the fastest one measured before), and the program here: a block of each in turn, so
 // that other programs on the machine disturb all of them alike.
 auto bench(Session& session, const std::vector<std::string>& arguments) -> bool {
@@ -213,7 +225,11 @@ auto bench(Session& session, const std::vector<std::string>& arguments) -> bool 
   std::vector<IRModule> modules;
   for (const Row& row : rows) { modules.push_back(row.module); }
   auto measured = time_all(session, modules);
-  if (!measured.ok()) { session.report(measured.diagnostics()); return false; }
+  if (!measured.ok()) {
+    session.report(measured.diagnostics());
+    if (session.target().kind == target_kind::cuda && measured.diagnostics().front().code == Code::CannotStart) { print_figures(session); }
+    return false;
+  }
   double flops = tune::count_flops(session.original(), session.function());
   auto peaks = is_device(session) ? std::nullopt : target::cached_peaks();
   size_t width = 12;

@@ -18,6 +18,7 @@
 #include "ir/vocabulary.h"
 #include "runtime/bench.h"
 #include "runtime/devices/bench.h"
+#include "runtime/devices/figures.h"
 #include "runtime/peaks.h"
 #include "support/text.h"
 #include "tune/session/session.h"
@@ -352,9 +353,10 @@ auto check_history(const Timed& timed, const std::vector<nlohmann::json>& lines,
 /// Prints the kernels of each version without a measurement: the resources that the compiler reports.
 auto show_static(const std::vector<Row>& rows, bool is_json) -> Status {
   for (const Row& row : rows) {
-    LOOPSMITH_TRY(figures, static_figures(row.selection, row.selection.target));
+    LOOPSMITH_TRY(lowered, lower_for_device(row.selection, row.selection.target));
+    LOOPSMITH_TRY(figures, runtime::static_figures(lowered, row.selection.target));
     if (!is_json) { fmt::print("{}: not measured; {}\n", row.name, row.selection.target.str()); }
-    for (const StaticFigures& one : figures) {
+    for (const runtime::StaticFigures& one : figures) {
       if (!is_json) {
         fmt::print("  {}\n", text_of(one));
         continue;
