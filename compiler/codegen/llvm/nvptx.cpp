@@ -1,10 +1,13 @@
 // Kernels of NVIDIA's GPUs as PTX by LLVM, in addition to gpu.cpp, which serves all GPUs: no CUDA Toolkit is needed. A driver loads the PTX, or ptxas assembles it
 // (https://llvm.org/docs/NVPTXUsage.html).
 #include <fmt/format.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <vector>
 
 #include "codegen/llvm/builder.h"
 #include "ir/ops.h"
@@ -28,7 +31,52 @@ void ModuleBuilder::make_nvidia_kernel(llvm::Function& kernel) {
   }
 }
 
+namespace {
+
+/// CUDA's atomic functions of one value, by name; none: another function.
+auto atomic_operation(std::string_view name, DataType type) -> std::optional<llvm::AtomicRMWInst::BinOp> {
+  using Op = llvm::AtomicRMWInst;
+  const bool is_real = type.is_float();
+  if (name == "atomicAdd") { return is_real ? Op::FAdd : Op::Add; }
+  if (name == "atomicExch") { return Op::Xchg; }
+  if (is_real) { return {}; }
+  if (name == "atomicSub") { return Op::Sub; }
+  if (name == "atomicMin") { return type.is_int() ? Op::Min : Op::UMin; }
+  if (name == "atomicMax") { return type.is_int() ? Op::Max : Op::UMax; }
+  if (name == "atomicAnd") { return Op::And; }
+  if (name == "atomicOr") { return Op::Or; }
+  return name == "atomicXor" ? std::optional(Op::Xor) : std::nullopt;
+}
+
+/// The function that a call of C names; empty for other calls.
+auto c_function(const Call& node, std::string_view op) -> std::string_view {
+  const auto* name = (op == "call_extern" || op == "call_pure_extern") && !node.args.empty() ? node.args[0].as<StringImm>() : nullptr;
+  return name ? std::string_view(name->value) : std::string_view();
+}
+
+}  // namespace
+
 auto ModuleBuilder::nvidia_call(const Call& node, std::string_view op) -> llvm::Value* {
+  const std::string_view function = c_function(node, op);
+  const size_t first = function.empty() ? 0 : 1;
+  if ((op == "dp4a" || function == "__dp4a") && node.args.size() == first + 3) {
+    std::vector<llvm::Value*> words;
+    for (size_t i = first; i < node.args.size() && !failure_; ++i) {
+      llvm::Value* value = eval(node.args[i]);
+      if (!failure_) { words.push_back(ir_.CreateBitCast(value, ir_.getInt32Ty())); }
+    }
+    if (failure_) { return nullptr; }
+    // LLVM has no intrinsic for it before version 20.
+    auto letter = [&](size_t i) { return node.args[first + i].dtype().is_int() ? 's' : 'u'; };
+    llvm::Type* word = ir_.getInt32Ty();
+    auto* instruction = llvm::InlineAsm::get(llvm::FunctionType::get(word, {word, word, word}, false), fmt::format("dp4a.{}32.{}32 $0, $1, $2, $3;", letter(0), letter(1)), "=r,r,r,r", false);
+    return ir_.CreateCall(instruction, words);
+  }
+  if (const auto atomic = node.args.size() == 3 ? atomic_operation(function, node.args[2].dtype()) : std::nullopt) {
+    llvm::Value* place = eval(node.args[1]);
+    llvm::Value* value = failure_ ? nullptr : eval(node.args[2]);
+    return failure_ ? nullptr : ir_.CreateAtomicRMW(*atomic, place, value, llvm::MaybeAlign(), llvm::AtomicOrdering::Monotonic);
+  }
   if (op == "tvm_warp_shuffle" || op == "tvm_warp_shuffle_up" || op == "tvm_warp_shuffle_down") { return warp_exchange(node, op); }
   if (op == "tvm_warp_activemask") { return ir_.CreateIntrinsic(llvm::Intrinsic::nvvm_activemask, {}, {}); }
   if (op == "ptx_cp_async" && node.args.size() >= 5) { return asynchronous_copy(node); }
@@ -41,6 +89,9 @@ auto ModuleBuilder::nvidia_call(const Call& node, std::string_view op) -> llvm::
     if (!open || *open < 0) { return fail("`ptx_wait_group`", because(Why::OpenGroupsNotConstant), node.origin); }
     ir_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {}, {ir_.getInt32(static_cast<uint32_t>(*open))});
     return ir_.getInt32(0);
+  }
+  if (op == "tvm_fill_fragment" || op == "tvm_load_matrix_sync" || op == "tvm_store_matrix_sync" || op == "tvm_mma_sync") {
+    return fail(fmt::format("`{}`", op), because(Why::NoMatrixUnits).arg("dialect", "LLVM's code for `nvptx`, unlike the target `cuda`,"), node.origin);
   }
   return nullptr;
 }

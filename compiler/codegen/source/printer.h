@@ -30,8 +30,8 @@ class SourcePrinter {
  public:
   SourcePrinter(SourceDialect dialect, const SourceOptions& options) : kind_(dialect), dialect_(dialect_of(dialect)), options_(options) {}
 
-  /// Adds text in front of all kernels: functions that the user supplies.
-  void add_source(const std::string& text);
+  /// Adds text in front of all kernels: functions that the user supplies. `origin`: the statement that contains the text.
+  void add_source(const std::string& text, const Origin& origin);
   /// Appends a kernel. The failure, if any, is in `failure`.
   void print(const PrimFunc& kernel, const std::string& name);
   /// The whole text: prelude, constants, kernels.

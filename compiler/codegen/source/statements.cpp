@@ -77,7 +77,7 @@ auto kernel_source(const IRModule& module, SourceDialect dialect, const SourceOp
         [&](const Stmt& s) {
           const auto* n = s.as<AttrStmt>();
           const auto* text = n && n->key == "pragma_import_c" ? n->value.as<StringImm>() : nullptr;
-          if (text && sources.insert(text->value).second) { printer.add_source(text->value); }
+          if (text && sources.insert(text->value).second) { printer.add_source(text->value, n->origin); }
         },
         [](const Expr&) {});
   }
@@ -98,7 +98,10 @@ auto SourcePrinter::text() const -> std::string {
   return out + prelude_text({needed_.begin(), needed_.end()}, kind_) + made_ + constants_ + kernels_;
 }
 
-void SourcePrinter::add_source(const std::string& text) { constants_ += text + (text.ends_with('\n') ? "" : "\n"); }
+void SourcePrinter::add_source(const std::string& text, const Origin& origin) {
+  if (auto found = options_.locate ? options_.locate(origin) : std::nullopt) { constants_ += fmt::format("#line {} \"{}\"\n", found->line, found->file); }
+  constants_ += text + (text.ends_with('\n') ? "" : "\n");
+}
 
 namespace {
 
