@@ -139,7 +139,7 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
         out.push_back({"inject_virtual_thread", inject_virtual_thread, "repeats statements for each virtual thread, with registers of its own"});
         // Barriers then know that buffers share memory.
         out.push_back({"plan_shared_memory", plan_shared_memory, "gives one memory to shared buffers that are not alive at the same time"});
-        out.push_back({"bind_threads", bind_threads, "makes one index for each dimension of threads, and adds barriers"});
+        out.push_back({"bind_threads", has_warps ? bind_threads_with_warps : bind_threads, "makes one index for each dimension of threads, and adds barriers"});
         // Vectorized loops are still loops, which move several elements at once.
         if (has_warps) { out.push_back({"inject_async_copy", inject_async_copy, "makes copies to shared memory asynchronous: a thread starts them and waits later"}); }
         continue;

@@ -19,6 +19,7 @@
 #include "support/scoped_value.h"
 #include "transform/device/plan_barriers.h"
 #include "transform/device/uniform.h"
+#include "transform/device/warp_memory.h"
 #include "transform/thread_block.h"
 
 namespace loopsmith::transform {
@@ -296,7 +297,8 @@ class Survey : public Visitor {
  public:
   using Visitor::on;
   using Visitor::visit;
-  explicit Survey(const Grid& grid) : grid_(grid), bound_(grid.dimensions.size(), 0), depends_(grid.dimensions.size()) {}
+  /// `of_lanes`: memory that lanes of warps hold in registers.
+  Survey(const Grid& grid, const std::unordered_set<const VarNode*>& of_lanes) : grid_(grid), of_lanes_(of_lanes), bound_(grid.dimensions.size(), 0), depends_(grid.dimensions.size()) {}
   std::optional<Problem> problem;
 
   /// Memory of a kernel, by its data variable.
@@ -407,6 +409,7 @@ class Survey : public Visitor {
     auto found = memory.find(data);
     if (found == memory.end()) { return across_blocks(data, is_store, origin); }
     Memory& m = found->second;
+    if (of_lanes_.contains(data)) { return; }
     across_blocks(m, is_store, origin);
     for (size_t d = 0; d < bound_.size(); ++d) {
       const Dimension& dimension = grid_.dimensions[d];
@@ -469,6 +472,7 @@ class Survey : public Visitor {
     if (!problem) { problem = Problem{std::move(what), why, origin}; }
   }
   const Grid& grid_;
+  const std::unordered_set<const VarNode*>& of_lanes_;
   uint64_t runs_ = 0;
   std::vector<uint64_t> bound_;                                          // the run of the loop over each dimension; 0: none
   std::vector<std::unordered_set<const VarNode*>> depends_;              // variables that depend on the index of each dimension
@@ -751,6 +755,7 @@ class Bind : public Mutator {
  public:
   using Mutator::mutate;
   using Mutator::on;
+  explicit Bind(bool has_warps) : has_warps_(has_warps) {}
   std::optional<Problem> problem;
 
   auto on(const For& n) -> Stmt override {
@@ -781,7 +786,9 @@ class Bind : public Mutator {
     Grid grid(nest);
     if (keep(grid.problem)) { return nest; }
     Stmt level = Level(grid).mutate(nest);
-    Survey survey(grid);
+    const auto x = grid.find(Name("threadIdx.x"));
+    const std::unordered_set<const VarNode*> of_lanes = has_warps_ && x ? memory_of_lanes(level) : std::unordered_set<const VarNode*>();
+    Survey survey(grid, of_lanes);
     survey.visit(level);
     Share share(level, grid, survey);
     if (keep(survey.problem)) { return nest; }
@@ -791,7 +798,8 @@ class Bind : public Mutator {
     for (ThreadBlock::Dimension& d : block.dimensions) { d.extent = grid.dimensions[*grid.find(d.tag)].extent; }
     BarrierPlan plan = plan_barriers(level, block, share.filled_alike);
     if (keep(plan.problem)) { return nest; }
-    return Build(grid, plan, share.filled_alike).run(level);
+    Stmt built = Build(grid, plan, share.filled_alike).run(level);
+    return x ? in_registers(built, of_lanes, grid.dimensions[*x].index) : built;
   }
   // ---- launches that depend on the memory of the device, which the host does not read
 
@@ -837,13 +845,12 @@ class Bind : public Mutator {
     if (found && !problem) { problem = found; }
     return found.has_value();
   }
+  const bool has_warps_;           // lanes of a warp exchange registers
 };
 
-}  // namespace
-
-auto bind_threads(const IRModule& module, const LowerContext&) -> Result<IRModule> {
+auto bind(const IRModule& module, bool has_warps) -> Result<IRModule> {
   return map_functions(module, [&](const PrimFunc& func) -> Result<PrimFunc> {
-    Bind bind;
+    Bind bind(has_warps);
     Stmt body = bind.mutate(func->body);
     if (bind.problem) {
       std::string function;
@@ -853,5 +860,10 @@ auto bind_threads(const IRModule& module, const LowerContext&) -> Result<IRModul
     return with_body(func, std::move(body));
   });
 }
+
+}  // namespace
+
+auto bind_threads(const IRModule& module, const LowerContext&) -> Result<IRModule> { return bind(module, false); }
+auto bind_threads_with_warps(const IRModule& module, const LowerContext&) -> Result<IRModule> { return bind(module, true); }
 
 }  // namespace loopsmith::transform

@@ -23,5 +23,7 @@
 namespace loopsmith::transform {
 
 [[nodiscard]] auto bind_threads(const IRModule& module, const LowerContext& context) -> Result<IRModule>;
+/// For devices whose warps exchange registers: memory of the scope `warp` is in registers where it can be (warp_memory.h).
+[[nodiscard]] auto bind_threads_with_warps(const IRModule& module, const LowerContext& context) -> Result<IRModule>;
 
 }  // namespace loopsmith::transform
