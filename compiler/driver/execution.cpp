@@ -480,7 +480,7 @@ auto run_apart(const std::string& command, const std::string& kind, const std::v
   auto status = process->wait(in(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits.seconds))));
   if (!status) {
     (void)process->kill();
-    fmt::print(stderr, "loopsmith {}: the program was stopped at the time limit of {:g} s\nhelp: `--time` sets another limit\n", command, limits.seconds);
+    fmt::print(stderr, "loopsmith {}: the program was stopped at the time limit of {:g} s\nhelp: `--time` sets another limit\n", command, limits.asked > 0 ? limits.asked : limits.seconds);
     return exit_input;
   }
   if (status->signal == 0 && status->code >= finished_offset) { return status->code - finished_offset; }

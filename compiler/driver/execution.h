@@ -45,6 +45,7 @@ void note_sizes(const Call& call, const Arguments& arguments);
 struct ExecutionLimits {
   double seconds = 600;
   uint64_t bytes = 4ULL << 30U;   // of data
+  double asked = 0;               // the limit of the command line, for messages; 0: that of the process
 };
 inline const Option execution_time_option{.name = "--time", .value = "S", .help = "the time limit; the default is 10min"};
 inline const Option memory_option{.name = "--memory", .value = "SIZE", .help = "the memory limit, as 512M or 16G; the default is 4G"};

@@ -28,6 +28,24 @@ auto make_cell(const char* name, DataType type, Origin origin, Name scope) -> Bu
   return make_buffer(std::move(node));
 }
 
+auto is_read(const Stmt& stmt, const BufferNode& cell) -> bool {
+  bool found = false;
+  post_order(stmt, [](const Stmt&) {}, [&](const Expr& e) {
+    const auto* load = e.as<BufferLoad>();
+    found = found || (load && load->buffer.get() == &cell);
+  });
+  return found;
+}
+class WithoutStores : public Mutator {
+ public:
+  using Mutator::on;
+  explicit WithoutStores(Buffer cell) : cell_(std::move(cell)) {}
+  auto on(const BufferStore& n) -> Stmt override { return n.buffer == cell_ ? Stmt(make<Evaluate>(int_imm(0), n.origin)) : Mutator::on(n); }
+
+ private:
+  Buffer cell_;
+};
+
 auto put(const Buffer& cell, Expr value) -> Stmt { return make<BufferStore>(cell, std::move(value), Array<Expr>{int_imm(0)}, cell->origin); }
 
 }  // namespace
@@ -123,6 +141,12 @@ auto Leaver::is_done() const -> Expr { return make<BufferLoad>(done_, Array<Expr
 auto Leaver::run(const Stmt& body) -> std::optional<Stmt> {
   auto out = leave(body, false);
   if (!out) { return std::nullopt; }
+  if (!is_read(*out, *done_)) {
+    // Nothing follows that the flag would skip.
+    out = WithoutStores(done_).mutate(*out);
+    done_ = {};
+    return out;
+  }
   return seq({put(done_, bool_imm(false)), std::move(*out)}, body.origin());
 }
 

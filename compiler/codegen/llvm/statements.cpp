@@ -99,6 +99,8 @@ void ModuleBuilder::emit(const Stmt& stmt) {
     case NodeKind::BufferRealize: fail_not_flat("`buffer_realize`", stmt.origin()); break;
     default: fail_not_flat("a statement", stmt.origin()); break;
   }
+  // Expressions of intrinsics and of passes have no place: that of the innermost statement remains.
+  if (failure_ && !failure_->where.is_known()) { failure_->where = stmt.origin(); }
   ir_.SetCurrentDebugLocation(around);
   --depth_;
 }

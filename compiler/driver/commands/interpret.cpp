@@ -160,9 +160,9 @@ auto interpret(std::vector<std::string> args) -> int {
   options.report_unwritten = options.report_races = options.check_regions = true;
   auto limits = read_limits("interpret", arguments, {.seconds = 0});
   if (const int* status = std::get_if<int>(&limits)) { return *status; }
-  const auto [seconds, bytes] = std::get<ExecutionLimits>(limits);
-  options.max_seconds = seconds;
-  options.max_bytes = static_cast<int64_t>(bytes);
+  const auto& most = std::get<ExecutionLimits>(limits);
+  options.max_seconds = most.seconds;
+  options.max_bytes = static_cast<int64_t>(most.bytes);
   if (auto text = arguments.get("--steps")) {
     char* end = nullptr;
     options.max_steps = std::strtoll(text->c_str(), &end, 10);
@@ -184,7 +184,7 @@ auto interpret(std::vector<std::string> args) -> int {
     if (!lowered) { return fail(lowered.diagnostics()); }
     selection.module = *lowered;
   }
-  auto call = make_call(selection, arguments, bytes);
+  auto call = make_call(selection, arguments, most.bytes);
   if (!call) { return fail(call.diagnostics()); }
   note_sizes(*call, arguments);
   auto stats = interp::interpret(selection.module, selection.function, interpreter_arguments(*call), options);

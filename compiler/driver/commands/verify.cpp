@@ -188,7 +188,7 @@ auto verify(std::vector<std::string> args) -> int {
   if (!limit) { return exit_usage; }
   if (has_inputs(arguments)) {
     // The interpreter has the time limit, and then compiled code.
-    return run_apart("verify", "--verify", args, {.seconds = 2 * *limit});
+    return run_apart("verify", "--verify", args, {.seconds = 2 * *limit, .asked = *limit});
   }
   Reporter reporter(arguments);
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true}, reporter);
@@ -200,7 +200,7 @@ auto verify(std::vector<std::string> args) -> int {
   // The driver of a device runs in a separate process, on random inputs.
   if (is_device_target(selection.target)) {
     args.insert(args.begin(), reported);
-    return run_apart("verify", "--verify", args, {.seconds = 2 * *limit});
+    return run_apart("verify", "--verify", args, {.seconds = 2 * *limit, .asked = *limit});
   }
   if (!runtime::runs_here(selection.target).ok()) { return report(arguments, selection, compare_lowered(selection, *limit)); }
   tune::PoolOptions options;

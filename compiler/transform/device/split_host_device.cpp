@@ -318,7 +318,7 @@ class Split {
     if (const Attr* no_alias = find_attr(func_->attrs, Name("tir.noalias"))) { made.attrs = with_attr(made.attrs, Name("tir.noalias"), *no_alias); }
     kernels.emplace_back(name, make_func(std::move(made)));
     args.insert(args.begin(), Expr(make<StringImm>(name.str())));
-    return make<Evaluate>(make<Call>(DataType::int_(32), Name("tvm_call_packed"), Array<Expr>(std::move(args))), kernel.origin());
+    return make<Evaluate>(make<Call>(DataType::int_(32), Name("tvm_call_packed"), Array<Expr>(std::move(args)), kernel.origin()), kernel.origin());
   }
   /// Gives the kernel its own parameter variables, different from those of the host.
   static auto with_fresh_variables(const Stmt& body, Array<Var>& params) -> Stmt {
