@@ -154,7 +154,7 @@ void put(Frame& f, const AccessSite& site, bool is_int, int lane, Slot v) {
 }
 
 void Store::run(Frame& f) const {
-  if (++f.steps >= f.next_check) { f.check_limits(); }
+  if (++f.steps >= f.next_check) { f.check_limits(site.origin); }
   ++f.stats.statements;
   if (lanes == 1) {
     f.lane = 0;
@@ -182,14 +182,14 @@ void Store::run(Frame& f) const {
   f.lane = 0;
 }
 
-void Frame::check_limits() {
+void Frame::check_limits(Origin at) {
   next_check = std::min(step_limit, steps + 4096);
   if (options->cancel.is_cancelled()) {
     fail(error(loopsmith::Code::Cancelled));
   } else if (steps >= step_limit) {
-    fail(error(loopsmith::Code::InterpLimit).arg("what", std::to_string(steps) + " statements").arg("iteration", iteration()));
+    fail(error(loopsmith::Code::InterpLimit, at).arg("what", std::to_string(steps) + " statements").arg("iteration", iteration()));
   } else if (std::chrono::steady_clock::now() >= deadline) {
-    fail(error(loopsmith::Code::InterpLimit).arg("what", "its time limit").arg("iteration", iteration()));
+    fail(error(loopsmith::Code::InterpLimit, at).arg("what", "its time limit").arg("iteration", iteration()));
   }
 }
 

@@ -85,6 +85,7 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
     case NodeKind::While: {
       const auto& n = *s.as<While>();
       auto* out = make_stmt<WhileLoop>();
+      out->origin = s.origin();
       {
         NewPiece piece(*this);
         out->counter = piece.number();

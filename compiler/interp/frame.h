@@ -148,8 +148,8 @@ struct Frame {
     if (!failed) { errors.push_back(std::move(diagnostic)); }
     failed = true;
   }
-  /// Called from time to time: stops the run after a cancellation or at a limit.
-  void check_limits();
+  /// Called from time to time: stops the run after a cancellation or at a limit. `at`: the statement that runs, for the message.
+  void check_limits(Origin at = {});
 };
 
 struct IntExpr {

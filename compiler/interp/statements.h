@@ -101,12 +101,13 @@ struct Loop final : Statement {
   }
 };
 struct WhileLoop final : Statement {
+  Origin origin;
   const IntExpr* condition = nullptr;
   const Statement* body = nullptr;
   uint32_t counter = 0;
   void run(Frame& f) const override {
     while (!f.failed && condition->eval(f)) {
-      if (++f.steps >= f.next_check) { f.check_limits(); }
+      if (++f.steps >= f.next_check) { f.check_limits(origin); }
       ++f.counts[counter];
       body->run(f);
       if (f.flow != Flow::Next) {
