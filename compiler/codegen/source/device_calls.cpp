@@ -198,9 +198,28 @@ auto SourcePrinter::copy_call(const Call& node) -> std::string {
                      node.args.size() > 5 ? scalar(node.args[5]) : "true");
 }
 
+namespace {
+
+/// An index as a ramp, also where a part of it is the same for all lanes.
+auto as_ramp(const Expr& index) -> Expr {
+  const auto* sum = index.as<Add>();
+  const auto* same = sum ? sum->a.as<Broadcast>() : nullptr;
+  const Expr rest = same ? as_ramp(sum->b) : Expr();
+  const auto* ramp = rest ? rest.as<Ramp>() : nullptr;
+  return ramp ? Expr(make<Ramp>(is_zero(same->value) ? ramp->base : add(same->value, ramp->base), ramp->stride, ramp->lanes, ramp->origin)) : index;
+}
+
+}  // namespace
+
 auto SourcePrinter::dot_of_bytes(const Expr& a, const Expr& b, const Expr& c, const Call& node) -> std::string {
   auto packed = [&](const Expr& e) {
     if (e.dtype().lanes == 1 && e.dtype().bits == 32) { return scalar(e); }
+    // Four bytes in their order at a multiple of four are one word.
+    const auto* load = e.as<BufferLoad>();
+    const Expr index = load && load->indices.size() == 1 && !load->predicate ? as_ramp(load->indices[0]) : Expr();
+    if (index && e.dtype().bits == 8 && load->buffer->dtype.lanes == 1 && is_row(load->buffer, index, 4)) {
+      return fmt::format("*({}const unsigned*)&{}[{}]", address_space(*load->buffer->data), pointer(load->buffer), scalar(index.as<Ramp>()->base));
+    }
     std::string out;
     for (int k = 0; k < 4; ++k) { out += fmt::format("{}((unsigned)({}) & 0xffu){}", k ? " | " : "", lane(e, k), k ? fmt::format(" << {}", 8 * k) : ""); }
     return out;
