@@ -109,8 +109,11 @@ auto Tensor::zeros(DataType dtype, std::vector<int64_t> shape) -> Result<Tensor>
   std::string what = fmt::format("a tensor `{}` ({})", dtype.str(), fmt::join(shape, ", "));
   if (!bytes) { return error(Code::OutOfMemory).arg("what", what).arg("bytes", "too many"); }
   if (!has_tensors(dtype)) {
-    std::string why = dtype.bits % 8 != 0 && !dtype.is_bool() ? "their elements are not whole bytes" : "elements of a tensor are single numbers";
-    return error(Code::InterpArgument).arg("name", fmt::format("{} ({})", dtype.str(), fmt::join(shape, ", "))).arg("reason", because(Why::NoSuchTensor).arg("cause", why).text());
+    const bool is_short = dtype.bits % 8 != 0 && !dtype.is_bool();
+    std::string why = is_short ? "their elements are not whole bytes" : "elements of a tensor are single numbers";
+    auto refused = error(Code::InterpArgument).arg("name", fmt::format("{} ({})", dtype.str(), fmt::join(shape, ", "))).arg("reason", because(Why::NoSuchTensor).arg("cause", why).text());
+    if (!is_short) { return std::move(refused); }
+    return std::move(refused).remedy("declare the parameter with elements of 8 bits");
   }
   uint64_t align = *bytes >= huge_page ? huge_page : 64;
   uint64_t size = std::max<uint64_t>((*bytes + align - 1) / align * align, align);
