@@ -328,7 +328,7 @@ auto conflict_of(const FuncState& func, const Diagnostics& why) -> std::optional
       for (const Place* place : blamed(func, why)) { (place->is_loop() ? loop : reader) = place; }
       return reader && loop ? find_read_across(func, *reader, *loop) : std::nullopt;
     }
-    if (d.code != Code::IterationsDepend && d.code != Code::LoopCarried && d.code != Code::NotCompact) { continue; }
+    if (d.code != Code::IterationsDepend && d.code != Code::IterationsWrite && d.code != Code::LoopCarried && d.code != Code::NotCompact) { continue; }
     const Place* loop = nullptr;
     for (const Place* place : blamed(func, why)) {
       if (place->is_loop()) { loop = place; }

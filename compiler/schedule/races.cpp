@@ -107,6 +107,14 @@ auto may_meet(const FuncState& func, const Place& loop, const Buffer& buffer) ->
 
 auto race_error(const Context& cx, const Place& loop, const Races& races) -> Diagnostic {
   const Place& block = *races.block;
+  // One block whose instances overwrite each other's elements, and read none of them.
+  const auto& reads = block.block()->reads;
+  bool is_overwritten = races.block == races.other && !block.block()->init && std::none_of(reads.begin(), reads.end(), [&](const BufferRegion& r) { return r.buffer == races.buffer; });
+  if (is_overwritten) {
+    Diagnostic out = note_block(note_loop(cx.error(Code::IterationsWrite).arg("loop", loop.name().view()).arg("buffer", races.buffer->name.view())
+                                              .arg("block", block.name().view()), loop), block);
+    return races.is_counted ? std::move(out).arg("shown", "instances") : out;
+  }
   Diagnostic out = note_loop(cx.error(Code::IterationsDepend).arg("loop", loop.name().view()).arg("producer", races.other->name().view()).arg("consumer", block.name().view()), loop)
       .at_node(block.id)
       .note(block.stmt().origin(), fmt::format("`{}` touches an element of `{}` that another iteration touches as well", block.name().view(), races.buffer->name.view()), block.id);

@@ -8,6 +8,7 @@
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "ir/ops.h"
+#include "schedule/doubts.h"
 #include "schedule/trace_json.h"
 #include "script/te/objects.h"
 #include "script/tuner/trace_values.h"
@@ -95,6 +96,7 @@ class PrimitiveMethod final : public eval::Object {
     ++schedule->record.executed;
     IRModule before = schedule->schedule.module();
     if (const Attr* target = target_around(evaluator)) { schedule->schedule.use_vscale(most_vscale(target_text(*target))); }
+    schedule::DoubtWatch doubts;
     Result<schedule::Value> result = schedule->schedule.apply(*primitive, converted, call);
     if (!result.ok()) {
       if (result.diagnostics().empty() || is_other) { return failed(); }
@@ -105,6 +107,7 @@ class PrimitiveMethod final : public eval::Object {
       }
       return eval::Value::error();
     }
+    if (!is_other) { for (const Diagnostic& doubt : doubts.found()) { evaluator.report(doubt); } }
     // The results of a step may be needed even if the module does not change.
     const IRModule& after = schedule->schedule.module();
     bool is_idle = after.same_as(before) || (primitive->output == schedule::OutputKind::None && structural_equal(before, after));

@@ -209,22 +209,17 @@ auto counted_instances(const FuncTree& func, const Place& block, const std::vect
   return all ? std::optional<bool>(true) : std::nullopt;
 }
 
-namespace {
-
-/// Runs loops, the outermost first, and calls `f` with the values of loops and iter vars wherever the predicate holds; `f` returns false to
-/// stop. Returns false if stopped, or if some instance cannot be evaluated or exceeds the limits.
-auto each_instance(const std::vector<std::pair<Var, Range>>& loops, const std::vector<Expr>& iter_values, const Expr& predicate,
-                   const std::function<bool(const Valuation& loops, Follower::Element instance)>& f) -> bool {
+auto each_instance(const Domains& loops, const std::vector<Expr>& iter_values, const Expr& predicate, const EachInstance& f, int64_t most) -> bool {
   int64_t count = 1;
   for (const auto& [var, range] : loops) {
     auto extent = as_int(range.extent);
-    if (extent && (__builtin_mul_overflow(count, std::max<int64_t>(*extent, 1), &count) || count > most_steps)) { return false; }
+    if (extent && (__builtin_mul_overflow(count, std::max<int64_t>(*extent, 1), &count) || count > most)) { return false; }
   }
   Valuation values;
   int64_t steps = 0, iterations = 0;
   std::function<bool(size_t)> run = [&](size_t depth) -> bool {
     if (depth == loops.size()) {
-      if (++steps > most_steps) { return false; }
+      if (++steps > most) { return false; }
       auto holds = is_one(predicate) ? std::optional<int64_t>(1) : evaluate_integer(predicate, values);
       if (!holds) { return false; }
       if (*holds == 0) { return true; }
@@ -250,8 +245,6 @@ auto each_instance(const std::vector<std::pair<Var, Range>>& loops, const std::v
   };
   return run(0);
 }
-
-}  // namespace
 
 namespace {
 

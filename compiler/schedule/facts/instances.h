@@ -4,9 +4,12 @@
 // are executed.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
+#include "ir/evaluate.h"
+#include "ir/follow.h"
 #include "ir/ir.h"
 #include "ir/visitor.h"
 #include "schedule/func_tree.h"
@@ -26,6 +29,12 @@ namespace loopsmith::schedule {
 
 /// True if an instance of the block runs more than once in one iteration of the loops from `above` outwards.
 [[nodiscard]] auto counted_repeats(const FuncTree& func, const Place& block, const Place* above) -> std::optional<bool>;
+
+/// Gets the values of the loops and those of the iter vars; returns false to stop.
+using EachInstance = std::function<bool(const Valuation& loops, Follower::Element instance)>;
+/// Runs loops, the outermost first, and calls `f` wherever the predicate holds. Returns false if `f` stopped, or if some instance cannot be evaluated, or
+/// if there are more than `most` (default: `most_steps` of instance_walk.h).
+[[nodiscard]] auto each_instance(const Domains& loops, const std::vector<Expr>& iter_values, const Expr& predicate, const EachInstance& f, int64_t most = 8192) -> bool;
 
 /// True if two iterations of the loop `of` give the same values, while the loops outside of it stay at one iteration. `values` are the iter values of a block,
 /// which runs if its predicate holds.

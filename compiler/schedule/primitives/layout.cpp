@@ -15,6 +15,7 @@
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
 #include "schedule/facts/regions.h"
+#include "schedule/facts/store_order.h"
 #include "schedule/index_map.h"
 #include "schedule/iter_context.h"
 #include "schedule/primitives.h"
@@ -596,8 +597,8 @@ auto row_major(const std::vector<Expr>& indices, const std::vector<Expr>& shape)
 ///             B[vi, vj] = A[vi, vj]                  B[v0 // 8, v0 % 8] = A[v0 // 8, v0 % 8]
 ///
 /// Needs  a block alone in its loops, which start at 0, with one loop for each iter var in order; a bijective affine map that
-///        does not mix kinds of iter vars; if the order of instances changes, instances that work on separate elements; and if the
-///        order of a reduction changes, updates that commute.
+///        does not mix kinds of iter vars; if the order of instances changes, instances that work on separate elements, or leave
+///        the same values in the elements that they share; and if the order of a reduction changes, updates that commute.
 /// Keeps  results; reductions may be reassociated.
 struct TransformBlockLayout {
   struct Args { BlockArg block; IndexMap index_map; };
@@ -710,7 +711,20 @@ struct TransformBlockLayout {
     }
     bool keeps_order = old_order.empty() || bound.can_prove_equal(row_major(old_order, old_extents), row_major(new_order, reduction_extents));
     if (!keeps_order && !updates_commute(block)) { return block_iters(cx, place, because(Why::OrderMatters)); }
-    return ok();
+    return require_same_stores(cx, place, plan, now);
+  }
+
+  // Instances that store different values to one element keep their order, as far as the order decides which value stays.
+  static auto require_same_stores(const Context& cx, const Place& place, const Plan& plan, const Indices& indices) -> Status {
+    const Block& block = *place.block();
+    BlockLoops before{{}, indices.vars, bool_imm(true)}, now{{}, plan.old_values, bool_imm(true)};
+    for (size_t i = 0; i < indices.vars.size(); ++i) { before.loops.emplace_back(block.iter_vars[i].var, block.iter_vars[i].dom); }
+    for (const IterVar& iter : plan.iters) { now.loops.emplace_back(iter.var, iter.dom); }
+    // The new nest may run past the old domains; a predicate that restricts it there is not compared.
+    for (size_t i = 0; i < plan.old_values.size(); ++i) { now.predicate = logical_and(now.predicate, less(plan.old_values[i], indices.extents[i])); }
+    const StoresMeet meet = changed_stores(block, before, now);
+    if (meet.answer != StoresMeet::Answer::Differ) { return ok(); }
+    return block_iters(cx, place, because(Why::OrderMatters)).note(block.body->origin, meet.text(block));
   }
 
   static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {

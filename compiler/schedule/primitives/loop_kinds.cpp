@@ -19,7 +19,9 @@
 #include "ir/vocabulary.h"
 #include "schedule/candidates.h"
 #include "schedule/counted_races.h"
+#include "schedule/doubts.h"
 #include "schedule/examples.h"
+#include "schedule/facts/store_order.h"
 #include "schedule/func_tree.h"
 #include "schedule/primitives.h"
 #include "schedule/races.h"
@@ -238,9 +240,41 @@ auto check_elements_apart(const Context& cx, const LoopArg& loop, const Place& p
   return ok();
 }
 
+// Instances of a block in different iterations that store different values to one element: in parallel, any of the values would stay.
+auto check_stores_apart(const Context& cx, const LoopArg& loop, const Place& place, ForKind kind) -> Status {
+  const FuncState& func = *loop.func;
+  const Block& block = *place.block();
+  for (int i = place.index + 1; i < place.end; ++i) { if (func.places()[i].is_block()) { return ok(); } }
+  bool is_spatial = std::all_of(block.iter_vars.begin(), block.iter_vars.end(), [](const IterVar& iter) { return iter.kind == IterKind::Spatial; });
+  if (is_one(loop.loop().extent) || block.init || !is_spatial) { return ok(); }
+  BlockLoops nest{loop_domains(func, place), place.realize->iter_values.to_vector(), place.realize->predicate};
+  // The loops around stay at one iteration.
+  for (auto& [var, range] : nest.loops) {
+    if (var.get() == loop.loop().var.get()) { break; }
+    range.extent = one(range.extent.dtype());
+  }
+  // Lowering gives each iteration its own copy of buffers that only blocks below the loop use.
+  auto is_own = [&](const Buffer& buffer) {
+    const auto& map = func.func()->buffer_map;
+    bool is_given = std::any_of(map.begin(), map.end(), [&](const auto& entry) { return entry.second == buffer; });
+    return !is_given && !is_used_outside(func, *loop, buffer) && !is_used_between_blocks(func, *loop, buffer);
+  };
+  const StoresMeet meet = meeting_stores(block, nest, loop.loop().var, is_own);
+  if (meet.answer == StoresMeet::Answer::Differ) {
+    return note_block(note_loop(cx.error(Code::IterationsWrite).arg("loop", loop->name().view()).arg("buffer", meet.buffer->name.view()).arg("block", place.name().view())
+                                    .arg("shown", "instances"), *loop), place);
+  }
+  if (meet.answer == StoresMeet::Answer::LooksUp && wants_doubts()) {
+    std::string_view called = kind == ForKind::Vectorized ? "vectorized" : kind == ForKind::Parallel ? "parallel" : "thread";
+    note_doubt(note_block(cx.error(Code::PossibleRace).arg("kind", called).arg("loop", loop->name().view()).arg("buffer", block.writes.empty() ? std::string_view("?") : block.writes.front().buffer->name.view()), place)
+                   .remedy(fmt::format("make sure that the indices differ, or keep `{}` serial", loop->name().view())));
+  }
+  return ok();
+}
+
 // Each block below is a complete or reduction block, and the loop feeds spatial iter vars only (or, if bound to the threads
 // of a block, reduction iter vars: a cross-thread reduction). `is_lone`: no work that threads share lies between iterations.
-auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduction, bool is_lone) -> Status {
+auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduction, bool is_lone, ForKind kind) -> Status {
   const FuncState& func = *loop.func;
   if (is_apart_in_recurrence(func, *loop)) { return ok(); }
   LOOPSMITH_CHECK(require_compact_dataflow(cx, func, *loop));
@@ -251,7 +285,10 @@ auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduc
     if (!place.is_block()) { continue; }
     const BlockRealize& realize = *place.realize;
     LOOPSMITH_CHECK(check_not_repeated(cx, loop, place));
-    if (!FAULT(parallel_dependence_dropped)) { LOOPSMITH_CHECK(check_elements_apart(cx, loop, place)); }
+    if (!FAULT(parallel_dependence_dropped)) {
+      LOOPSMITH_CHECK(check_stores_apart(cx, loop, place, kind));
+      LOOPSMITH_CHECK(check_elements_apart(cx, loop, place));
+    }
     for (size_t k = 0; k < realize.iter_values.size(); ++k) {
       const IterVar& iter = realize.block->iter_vars[k];
       if (iter.kind == IterKind::Spatial || (iter.kind == IterKind::Reduction && (allows_reduction || FAULT(parallel_reduction)))) { continue; }
@@ -350,7 +387,7 @@ struct Parallel {
   struct Args { LoopArg loop; };
   struct Plan {};
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
-    LOOPSMITH_CHECK(check_independent(cx, args.loop, false, true));
+    LOOPSMITH_CHECK(check_independent(cx, args.loop, false, true, ForKind::Parallel));
     return Plan{};
   }
   static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome { return with_kind(cx, args.loop, ForKind::Parallel, {}); }
@@ -367,7 +404,7 @@ struct Vectorize {
   struct Args { LoopArg loop; };
   struct Plan {};
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
-    LOOPSMITH_CHECK(check_independent(cx, args.loop, false, true));
+    LOOPSMITH_CHECK(check_independent(cx, args.loop, false, true, ForKind::Vectorized));
     return Plan{};
   }
   static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome { return with_kind(cx, args.loop, ForKind::Vectorized, {}); }
@@ -388,11 +425,11 @@ struct Bind {
     auto thread = loopsmith::thread_axis(args.thread_axis);
     if (!thread) {
       // Reports a loop that fits no axis at all first.
-      LOOPSMITH_CHECK(check_independent(cx, args.loop, /*allows_reduction=*/false, /*is_lone=*/true));
+      LOOPSMITH_CHECK(check_independent(cx, args.loop, /*allows_reduction=*/false, /*is_lone=*/true, ForKind::ThreadBinding));
       return note_loop(cx.error(Code::ThreadAxis).arg("axis", args.thread_axis), *args.loop)
           .remedy("choose `blockIdx.x`, `.y`, `.z`, `threadIdx.x`, `.y`, `.z` or `vthread.x`, `.y`, `.z`");
     }
-    LOOPSMITH_CHECK(check_independent(cx, args.loop, thread->family == ThreadFamily::Thread, thread->family == ThreadFamily::Block));
+    LOOPSMITH_CHECK(check_independent(cx, args.loop, thread->family == ThreadFamily::Thread, thread->family == ThreadFamily::Block, ForKind::ThreadBinding));
     LOOPSMITH_CHECK(check_begins_with_identity(cx, args.loop));
     if (thread->dimension != -1) { LOOPSMITH_CHECK(check_axis_alone(cx, args.loop, Name(args.thread_axis))); }
     return Plan{};

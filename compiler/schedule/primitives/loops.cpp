@@ -18,6 +18,7 @@
 #include "schedule/examples.h"
 #include "schedule/facts/bindings.h"
 #include "schedule/facts/instances.h"
+#include "schedule/facts/store_order.h"
 #include "schedule/func_tree.h"
 #include "schedule/primitives.h"
 #include "schedule/races.h"
@@ -356,7 +357,7 @@ struct Fuse {
 ///
 /// Needs  a chain of loops, each the only statement in the one around it; blocks below with spatial and reduction iter
 ///        vars and affine bindings, which read from each other only elements of the same iteration; no bound that uses a loop
-///        that moves inside.
+///        that moves inside; for each element that several instances of a block store to, the same value at the end.
 /// Keeps  the same block instances; a reduction accumulates in another order, so its updates must commute (of equal values, argmin
 ///        and argmax may find another one).
 struct Reorder {
@@ -418,6 +419,7 @@ struct Reorder {
     for (const Place* block : func.child_blocks(*bottom)) {
       LOOPSMITH_CHECK(check_reduction_order(cx, func, *block, plan));
       LOOPSMITH_CHECK(check_shared_instances(cx, func, *block, plan));
+      if (!FAULT(reorder_dependence_dropped)) { LOOPSMITH_CHECK(check_last_stores(cx, func, *block, plan)); }
     }
     LOOPSMITH_CHECK(check_races(cx, args, plan));
     return plan;
@@ -510,6 +512,28 @@ struct Reorder {
       return note_block(note_loop(cx.error(Code::ReductionShared).arg("loop", loop.var->name.view()).arg("block", place.name().view()), *func.find(loop.id)), place);
     }
     return ok();
+  }
+
+  // Instances that store different values to one element keep their order, as far as the order decides which value stays.
+  static auto check_last_stores(const Context& cx, const FuncState& func, const Place& place, const Plan& plan) -> Status {
+    if (!func.child_blocks(place).empty()) { return ok(); }
+    const Block& block = *place.block();
+    BlockLoops before{loop_domains(func, place), place.realize->iter_values.to_vector(), place.realize->predicate};
+    auto first = std::find_if(before.loops.begin(), before.loops.end(), [&](const auto& loop) { return loop.first == plan.chain.front()->loop->var; });
+    for (auto it = before.loops.begin(); it != first; ++it) { it->second.extent = one(it->second.extent.dtype()); }
+    BlockLoops now = before;
+    auto at = now.loops.begin() + (first - before.loops.begin());
+    for (const For* loop : plan.order) { *at++ = {loop->var, Range{loop->min, loop->extent}}; }
+    const StoresMeet meet = changed_stores(block, before, now);
+    if (meet.answer != StoresMeet::Answer::Differ) { return ok(); }
+    const For* outer = nullptr;               // the first loop that moves, and the one that takes its position
+    const For* other = nullptr;
+    for (size_t i = 0; i < plan.order.size() && !outer; ++i) {
+      if (plan.chain[i]->loop != plan.order[i]) { outer = plan.chain[i]->loop; other = plan.order[i]; }
+    }
+    return note_block(cx.error(Code::UpdateOrder).arg("loop", outer->var->name.view()).arg("other", other->var->name.view()).arg("block", place.name().view()).arg("shown", "instances"), place)
+        .note(block.body->origin, meet.text(block))
+        .remedy(fmt::format("keep `{}` outside of `{}`", outer->var->name.view(), other->var->name.view()));
   }
 
   // True if iterations of two loops together, but not of each loop alone, run instances of a block again.
