@@ -2,6 +2,7 @@
 #include "analysis/facts.h"
 
 #include "ir/externals.h"
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "support/guards.h"
@@ -82,9 +83,13 @@ class Collector : public Visitor {
     // A copy reads behind its second pointer, and pure functions write nowhere.
     const bool is_copy = external(external_name(node)).kind == ExternalKind::Memory;
     const bool is_pure = node.op.view().find("pure") != std::string_view::npos;
+    const size_t first = facts.pointers.size();
     for (size_t i = 0; i < node.args.size(); ++i) {
       Temporarily reading(reads_only_, is_pure || (is_copy && i != 1));
       visit(node.args[i]);
+    }
+    if (is_copy && node.args.size() == 4) {
+      for (size_t i = first; i < facts.pointers.size(); ++i) { facts.pointers[i].bytes = node.args[3]; }
     }
     if (!is_known_pure(node.op)) { effect(); }
   }
@@ -121,6 +126,8 @@ class Collector : public Visitor {
       if (const auto* e = s.as<Evaluate>()) {
         if (const auto* call = e->value.as<Call>(); call && call->op == assume && call->args.size() == 1) { guard(call->args[0], false); }
       }
+      // Behind `if c: continue`, the condition is false.
+      if (const auto* branch = s.as<IfThenElse>(); branch && !branch->else_case && is_jump(branch->then_case)) { guard(branch->condition, true); }
     }
     leave(mark);
   }
@@ -346,13 +353,18 @@ class Collector : public Visitor {
     if (!open_.empty()) { facts.loops[open_.back()].has_effect = true; }
   }
   void pointer(const VarNode* data, Expr place, Origin origin) {
-    facts.pointers.push_back({data, facts.accesses.size(), !reads_only_, std::move(place), snapshot(), origin, block_});
+    facts.pointers.push_back({data, facts.accesses.size(), !reads_only_, std::move(place), snapshot(), origin, block_, {}});
     loop_has_pointer();
   }
   void loop_has_pointer() {
     if (!open_.empty()) { facts.loops[open_.back()].has_pointers = true; }
   }
   void jump() { facts.has_jumps = true; }
+  static auto is_jump(const Stmt& stmt) -> bool {
+    const auto* seq = stmt.as<SeqStmt>();
+    const Stmt& last = seq && !seq->seq.empty() ? seq->seq.back() : stmt;
+    return last.as<Break>() || last.as<Continue>() || is_return(last);
+  }
   static auto is_known_pure(Name op) -> bool {
     static const std::unordered_set<Name> pure = {"exp", "exp2", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "pow", "abs", "fabs", "floor", "ceil",
                                                   "round", "trunc", "sin", "cos", "tan", "likely", "if_then_else", "max_value", "min_value",

@@ -39,6 +39,7 @@ struct PointerUse {
   SpacePtr space;
   Origin origin;
   const Block* block = nullptr;          // the innermost block around it
+  Expr bytes;                            // memcpy, memmove, memset: the number of bytes behind the pointer; null: unknown
 };
 
 struct LoopFact {

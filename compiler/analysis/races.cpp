@@ -3,8 +3,9 @@
 // A race is shown with numbers: the elements that two iterations touch are listed and compared. Tries pairs of neighbours, the first and the
 // last iteration, and distances of powers of two; parameters count as 64. So a reported race really occurs, and races between other pairs are
 // missed. Buffers on the same memory are compared by bytes. Indices that are read from memory cannot be listed: a store with such indices
-// that also reads its element *may* race, and is reported as a possible race, as are writes under conditions on the contents of memory, and addresses
-// of allocated memory that all iterations pass to other code.
+// that also reads its element *may* race, and is reported as a possible race. So are writes under conditions on the contents of memory, and addresses
+// of allocated memory that all iterations pass to other code, and accesses that collide if a parameter is 0 or 1. Behind a jump, each access is one that
+// may run. Copies of whole elements (`memcpy`) count as loads and stores; views of a block that are boxes count as accesses of their source.
 //
 // Not reported: memory that lowering makes private to each iteration (all its accesses are in the loop, or its scope is private to a
 // thread), reductions across threads, shared memory that one thread reads and another writes (lowering inserts barriers), and iterations
@@ -13,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <numeric>
 #include <set>
@@ -20,12 +22,14 @@
 #include "analysis/subject.h"
 #include "arith/analyzer.h"
 #include "ir/element_bytes.h"
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/scratch.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/guards.h"
 
 namespace loopsmith::analysis {
 namespace {
@@ -75,16 +79,26 @@ class Races {
  public:
   explicit Races(Subject& subject) : subject_(subject), facts_(subject.facts) {
     for (const Var& p : facts_.func->params) {
-      if (p->dtype.is_integral()) { samples_.push(p.get(), sample); }
+      if (!p->dtype.is_integral()) { continue; }
+      samples_.push(p.get(), sample);
+      scalars_.insert(p.get());
     }
     for (const auto& [param, buffer] : facts_.func->buffer_map) {
       for (const auto* exprs : {&buffer->shape, &buffer->strides}) {
         for (const Expr& e : *exprs) {
-          if (const auto* v = e.as<VarNode>(); v && !samples_.find(v)) { samples_.push(v, sample); }
+          const auto* v = e.as<VarNode>();
+          if (v && !samples_.find(v)) { samples_.push(v, sample); }
+          if (v) { scalars_.erase(v); }
         }
       }
     }
-    for (const Access& a : facts_.accesses) { ++uses_[facts_.memory(*a.buffer)]; }
+    accesses_ = facts_.accesses;
+    for (Access& a : accesses_) {
+      ++uses_[facts_.memory(*a.buffer)];
+      to_source(a);
+    }
+    for (size_t i = 0; i < facts_.pointers.size(); ++i) { add_copy(i); }
+    for (const UnorderedJump& jump : facts_.has_jumps ? unordered_jumps(facts_.func->body) : std::vector<UnorderedJump>()) { reported_.insert(jump.loop); }
   }
 
   void run() {
@@ -92,28 +106,106 @@ class Races {
       if (subject_.cancel.is_cancelled()) { return; }
       ForKind kind = fact.loop->for_kind;
       if (kind != ForKind::Parallel && kind != ForKind::Vectorized && kind != ForKind::ThreadBinding) { continue; }
-      check(fact);
+      if (reported_.contains(fact.loop)) { continue; }
+      if (!check(fact)) { check_small_numbers(fact); }
     }
   }
 
  private:
-  void check(const LoopFact& fact) {
+  /// An access through a view of a block becomes an access of the view's source, if the view is a box of it.
+  void to_source(Access& a) {
+    for (int hops = 0; hops < 8; ++hops) {
+      const MatchBufferRegion* match = nullptr;
+      for (const BlockFact& b : facts_.blocks) {
+        for (const MatchBufferRegion& m : b.block->match_buffers) { if (m.buffer.get() == a.buffer) { match = &m; } }
+      }
+      if (!match || match->buffer->dtype != match->source.buffer->dtype) { return; }
+      const Array<Range>& box = match->source.region;
+      const size_t dims = match->buffer->shape.size();
+      if (dims > box.size() || a.indices->size() != dims || match->source.buffer->shape.size() != box.size()) { return; }
+      std::vector<Expr> indices;
+      for (size_t d = 0; d < box.size(); ++d) {
+        const size_t missing = box.size() - dims;
+        if (d < missing && !is_one(box[d].extent)) { return; }
+        if (d >= missing && !arith::deep_equal(match->buffer->shape[d - missing], box[d].extent) && as_int(match->buffer->shape[d - missing]) != as_int(box[d].extent)) { return; }
+        indices.push_back(d < missing ? box[d].min : box[d].min + cast(box[d].min.dtype(), (*a.indices)[d - missing]));
+        if (d >= missing && (*a.indices)[d - missing].dtype().lanes != 1) { return; }
+      }
+      a.indices = &made_.emplace_back(std::move(indices));
+      a.buffer = match->source.buffer.get();
+    }
+  }
+
+  /// A copy of whole elements behind an address becomes an access.
+  void add_copy(size_t i) {
+    const PointerUse& use = facts_.pointers[i];
+    const auto* load = use.place ? use.place.as<BufferLoad>() : nullptr;
+    auto bytes = use.bytes ? as_int(use.bytes) : std::nullopt;
+    auto size = load ? bytes_of_element(*load->buffer) : std::nullopt;
+    if (!load || !bytes || !size || *bytes <= 0 || *bytes % *size != 0 || load->indices.empty() || facts_.is_allocated(facts_.memory(*load->buffer))) { return; }
+    std::vector<Expr> indices(load->indices.begin(), load->indices.end());
+    const int64_t count = *bytes / *size;
+    if (indices.back().dtype().lanes != 1 || count > static_cast<int64_t>(most_elements)) { return; }
+    if (count > 1) { indices.back() = make<Ramp>(indices.back(), one(indices.back().dtype()), int_imm(count)); }
+    Access a;
+    a.buffer = load->buffer.get();
+    a.indices = &made_.emplace_back(std::move(indices));
+    a.is_write = use.writes;
+    a.is_certain = !facts_.has_jumps;
+    a.load = load;
+    a.space = use.space;
+    a.origin = use.origin;
+    to_source(a);
+    copies_.emplace(i, std::move(a));
+  }
+
+  /// The accesses in a loop, with copies of elements at the end.
+  auto accesses_in(const LoopFact& fact) const -> std::vector<const Access*> {
+    std::vector<const Access*> out;
+    for (size_t i = fact.begin; i < fact.end; ++i) { out.push_back(&accesses_[i]); }
+    for (auto at = copies_.lower_bound(fact.first_pointer); at != copies_.end() && at->first < fact.end_pointer; ++at) { out.push_back(&at->second); }
+    return out;
+  }
+
+  /// Parameters other than sizes are often 0 or 1.
+  void check_small_numbers(const LoopFact& fact) {
+    std::vector<const VarNode*> numbers;
+    for (const Access* a : accesses_in(fact)) {
+      for (const Expr& index : *a->indices) {
+        post_order(index, [&](const Expr& e) {
+          const auto* v = e.as<VarNode>();
+          if (v && scalars_.contains(v) && std::find(numbers.begin(), numbers.end(), v) == numbers.end()) { numbers.push_back(v); }
+        });
+      }
+    }
+    if (numbers.empty() || fact.loop->for_kind == ForKind::ThreadBinding) { return; }
+    Temporarily samples(samples_);
+    for (int64_t number : {0, 1}) {
+      Temporarily trying(tried_, fmt::format("`{}` is {}", numbers.front()->name.view(), number));
+      for (const VarNode* v : numbers) { samples_.push(v, number); }
+      if (check(fact)) { return; }
+    }
+  }
+
+  /// True if a race was reported.
+  auto check(const LoopFact& fact) -> bool {
     std::map<const VarNode*, size_t> inside;
     std::vector<const VarNode*> written;
-    for (size_t i = fact.begin; i < fact.end; ++i) {
-      const Access& a = facts_.accesses[i];
+    in_ = accesses_in(fact);
+    for (const Access* access : in_) {
+      const Access& a = *access;
       const VarNode* memory = facts_.memory(*a.buffer);
-      ++inside[memory];
+      if (&a >= accesses_.data() && &a < accesses_.data() + accesses_.size()) { ++inside[memory]; }
       if (a.is_write && std::find(written.begin(), written.end(), memory) == written.end()) { written.push_back(memory); }
     }
     // One message for each loop.
     for (const VarNode* memory : written) {
-      if (!is_private(fact, memory, inside[memory]) && check_memory(fact, memory)) { return; }
+      if (!is_private(fact, memory, inside[memory]) && check_memory(fact, memory)) { return true; }
     }
     for (const VarNode* memory : written) {
-      if (!is_private(fact, memory, inside[memory]) && check_conditional(fact, memory)) { return; }
+      if (!is_private(fact, memory, inside[memory]) && check_conditional(fact, memory)) { return true; }
     }
-    check_pointers(fact, inside);
+    return check_pointers(fact, inside);
   }
 
   auto is_private(const LoopFact& fact, const VarNode* memory, size_t inside) const -> bool {
@@ -123,11 +215,11 @@ class Races {
     bool is_shared = is_shared_memory(scope);
     if (threads == Threads::Thread && !is_global && !is_shared) { return true; }
     if (threads == Threads::Block && !is_global) { return true; }
-    for (const PointerUse& p : facts_.pointers) {
-      if (facts_.memory(p.data) == memory) { return true; }   // its accesses are not visible
+    for (size_t i = 0; i < facts_.pointers.size(); ++i) {
+      if (facts_.memory(facts_.pointers[i].data) == memory && !copies_.contains(i)) { return true; }   // its accesses are not visible
     }
     if (!facts_.is_allocated(memory)) { return false; }
-    bool all_inside = uses_.at(memory) == inside && (in_blocks(fact, memory) == inside || is_scratch(fact, memory));
+    bool all_inside = uses_of(memory) == inside && (in_blocks(fact, memory) == inside || is_scratch(fact, memory));
     // All threads see shared memory, at any place of its declaration.
     if (threads == Threads::Thread && is_shared) { return false; }
     return all_inside;
@@ -147,8 +239,8 @@ class Races {
   }
 
   /// Other code that writes to memory which all iterations of a parallel or vectorized loop share, at a place that is the same for all.
-  void check_pointers(const LoopFact& fact, const std::map<const VarNode*, size_t>& inside) {
-    if (fact.loop->for_kind == ForKind::ThreadBinding || evaluate_bound(fact.loop->extent).value_or(2) < 2) { return; }
+  auto check_pointers(const LoopFact& fact, const std::map<const VarNode*, size_t>& inside) -> bool {
+    if (fact.loop->for_kind == ForKind::ThreadBinding || evaluate_bound(fact.loop->extent).value_or(2) < 2) { return false; }
     for (size_t i = fact.first_pointer; i < fact.end_pointer; ++i) {
       const PointerUse& use = facts_.pointers[i];
       const VarNode* memory = facts_.memory(use.data);
@@ -165,8 +257,9 @@ class Races {
       }
       if (all_inside && is_scratch(fact, memory)) { continue; }
       may_race(fact, use.origin, memory_name(memory), {}, fmt::format("make `{}` serial, or allocate `{}` in it", fact.loop->var->name.view(), memory_name(memory)));
-      return;
+      return true;
     }
+    return false;
   }
   auto uses_of(const VarNode* memory) const -> size_t {
     auto found = uses_.find(memory);
@@ -203,10 +296,10 @@ class Races {
     return out;
   }
 
-  static auto is_reduction_across_threads(const LoopFact& fact, const Access& a, const Facts& facts) -> bool {
+  auto is_reduction_across_threads(const LoopFact& fact, const Access& a) const -> bool {
     if (fact.loop->for_kind != ForKind::ThreadBinding || !a.store) { return false; }
-    for (const BlockFact& b : facts.blocks) {
-      if (!b.block->init || &a < &facts.accesses[b.begin] || &a >= facts.accesses.data() + b.end) { continue; }
+    for (const BlockFact& b : facts_.blocks) {
+      if (!b.block->init || &a < accesses_.data() + b.begin || &a >= accesses_.data() + b.end) { continue; }
       for (size_t i = 0; i < b.block->iter_vars.size() && b.realize; ++i) {
         if (b.block->iter_vars[i].kind == IterKind::Reduction) { return true; }
       }
@@ -221,18 +314,18 @@ class Races {
 
   auto check_memory(const LoopFact& fact, const VarNode* memory, bool inits) -> bool {
     Threads threads = threads_of(*fact.loop);
-    for (size_t i = fact.begin; i < fact.end; ++i) {
-      const Access& w = facts_.accesses[i];
+    for (size_t i = 0; i < in_.size(); ++i) {
+      const Access& w = *in_[i];
       if (w.in_init != inits) { continue; }
       if (!w.is_write || !is_listed(w, memory) || !w.is_certain || w.is_masked) { continue; }
-      if (is_reduction_across_threads(fact, w, facts_)) { continue; }
-      for (size_t j = fact.begin; j < fact.end; ++j) {
-        const Access& other = facts_.accesses[j];
+      if (is_reduction_across_threads(fact, w)) { continue; }
+      for (size_t j = 0; j < in_.size(); ++j) {
+        const Access& other = *in_[j];
         if (!is_listed(other, memory) || !other.is_certain || other.is_masked || !has_common_places(w, other)) { continue; }
         if (other.is_write && j < i && other.in_init == inits) { continue; }
         // Barriers order the reads and writes of threads that share memory, except within one statement.
-        if (!other.is_write && threads == Threads::Thread && other.store != w.store) { continue; }
-        if (is_reduction_across_threads(fact, other, facts_)) { continue; }
+        if (!other.is_write && threads == Threads::Thread && (other.store != w.store || !w.store)) { continue; }
+        if (is_reduction_across_threads(fact, other)) { continue; }
         if (collide(fact, w, other, false)) { return true; }
       }
       if (may_collide(fact, w)) { return true; }
@@ -243,13 +336,13 @@ class Races {
   /// Writes and reads under conditions on the contents of memory: they may collide.
   auto check_conditional(const LoopFact& fact, const VarNode* memory) -> bool {
     if (fact.loop->for_kind == ForKind::ThreadBinding) { return false; }
-    for (size_t i = fact.begin; i < fact.end; ++i) {
-      const Access& w = facts_.accesses[i];
+    for (size_t i = 0; i < in_.size(); ++i) {
+      const Access& w = *in_[i];
       if (!w.is_write || w.in_init || !is_listed(w, memory) || w.is_masked || selects_iteration(fact, w)) { continue; }
-      for (size_t j = fact.begin; j < fact.end; ++j) {
-        const Access& other = facts_.accesses[j];
+      for (size_t j = 0; j < in_.size(); ++j) {
+        const Access& other = *in_[j];
         if (other.in_init || !is_listed(other, memory) || other.is_masked || (other.is_write && j < i) || !has_common_places(w, other)) { continue; }
-        if (!depends_on_memory(*w.space) && !depends_on_memory(*other.space)) { continue; }
+        if (!depends_on_memory(*w.space) && !depends_on_memory(*other.space) && w.is_certain && other.is_certain) { continue; }
         if (collide(fact, w, other, true)) { return true; }
       }
     }
@@ -262,7 +355,9 @@ class Races {
     return reads;
   }
   static auto depends_on_memory(const Space& space) -> bool {
-    return std::any_of(space.entries().begin(), space.entries().end(), [](const Space::Entry& e) { return e.kind == Space::Kind::Guard && reads_memory(e.value); });
+    return std::any_of(space.entries().begin(), space.entries().end(), [](const Space::Entry& e) {
+      return (e.kind == Space::Kind::Guard && reads_memory(e.value)) || (e.kind == Space::Kind::Loop && reads_memory(e.extent));
+    });
   }
   /// True under a condition that few iterations fulfil: `if i == k[0]`.
   static auto selects_iteration(const LoopFact& fact, const Access& a) -> bool {
@@ -278,10 +373,16 @@ class Races {
     }
     return found;
   }
-  /// The space without conditions on the contents of memory.
+  /// The space without conditions on the contents of memory. Loops whose extents are such contents run once.
   static auto without_contents(const Space& space) -> Space {
     Space out;
     for (const Space::Entry& e : space.entries()) {
+      if (e.kind == Space::Kind::Loop && reads_memory(e.extent)) {
+        Space::Entry once = e;
+        once.extent = one(e.extent.dtype());
+        out.push(std::move(once));
+        continue;
+      }
       if (e.kind != Space::Kind::Guard || !reads_memory(e.value)) { out.push(e); continue; }
       if (e.negated) { continue; }
       for (const Expr& part : arith::split_conjunction(e.value)) {
@@ -313,6 +414,15 @@ class Races {
   /// `place`: compared; the element itself, or its bytes in units that both accesses have.
   struct Touched { std::vector<int64_t> place, element; Numbers numbers; };
 
+  /// False outside of constant extents: for a sample of a parameter, an index may be there.
+  static auto is_element(const BufferNode& buffer, const std::vector<int64_t>& at) -> bool {
+    for (size_t d = 0; d < at.size() && at.size() == buffer.shape.size(); ++d) {
+      auto extent = as_int(buffer.shape[d]);
+      if (extent && (at[d] < 0 || at[d] >= *extent)) { return false; }
+    }
+    return true;
+  }
+
   auto elements(const LoopFact& fact, const Access& a, const Space& space, int64_t value) -> std::optional<std::vector<Touched>> {
     std::vector<Touched> out;
     Numbers fixed = samples_;
@@ -336,7 +446,7 @@ class Races {
       if (lanes <= 0) { known = false; return true; }
       int64_t step = stride ? evaluate(stride, n).value_or(1) : 0;
       for (int64_t lane = 0; lane < lanes; ++lane) {
-        out.push_back({at, at, n});
+        if (is_element(*a.buffer, at)) { out.push_back({at, at, n}); }
         // A buffer without dimensions has one element, and no index to move.
         if (!at.empty() && __builtin_add_overflow(at.back(), step, &at.back())) { break; }
       }
@@ -409,9 +519,22 @@ class Races {
     return false;
   }
 
+  /// True if one condition, with the same value in both iterations, selects the first access or the second one.
+  auto are_opposite(const Access& w, const Touched& written, const Access& other, const Touched& t) const -> bool {
+    for (const Space::Entry& e : w.space->entries()) {
+      if (e.kind != Space::Kind::Guard || !reads_memory(e.value)) { continue; }
+      bool is_opposite = std::any_of(other.space->entries().begin(), other.space->entries().end(), [&](const Space::Entry& o) {
+        return o.kind == Space::Kind::Guard && o.value.get() == e.value.get() && o.negated != e.negated;
+      });
+      if (is_opposite && same_value(e.value, written.numbers, t.numbers, facts_, facts_.memory(*w.buffer))) { return true; }
+    }
+    return false;
+  }
+
   /// True if the order of a write and of another access in iteration `b` has no effect.
   auto is_harmless(const LoopFact& fact, const Access& w, const Access& other, int64_t b, const Touched& written, const Touched& t) -> bool {
-    if (!other.is_write) { return writes_it_too(fact, w, b, written); }
+    if (are_opposite(w, written, other, t)) { return true; }
+    if (!other.is_write) { return w.store && writes_it_too(fact, w, b, written); }
     if (!w.store || !other.store) { return false; }
     if (other.store == w.store) { return same_value(w.store->value, written.numbers, t.numbers, facts_, facts_.memory(*w.buffer)); }
     return is_same_constant(w.store->value, other.store->value);
@@ -515,7 +638,8 @@ class Races {
   void may_race(const LoopFact& fact, Origin where, std::string_view buffer, Origin other, std::string remedy) {
     Diagnostic d = error(Code::PossibleRace, where).arg("kind", kind_name(*fact.loop)).arg("loop", fact.loop->var->name.view()).arg("buffer", buffer);
     if (other.is_known()) { (void)std::move(d).note(other, "the other access is here"); }
-    (void)std::move(d).note(subject_.header(*fact.loop), "the loop is here", fact.loop->id).remedy(std::move(remedy));
+    (void)std::move(d).note(subject_.header(*fact.loop), tried_.empty() ? std::string("the loop is here") : fmt::format("the loop is here; {}, for example", tried_), fact.loop->id)
+        .remedy(std::move(remedy));
     subject_.report(std::move(d));
   }
 
@@ -525,6 +649,10 @@ class Races {
 
   void report(const LoopFact& fact, const Access& w, const Access& other, int64_t a, int64_t b, const std::vector<int64_t>& element) {
     const std::string loop = fact.loop->var->name.str();
+    if (!tried_.empty()) {
+      may_race(fact, w.origin, w.buffer->name.view(), other.origin == w.origin ? Origin() : other.origin, fmt::format("make `{}` serial (`T.serial`), or assert that the parameter has another value", loop));
+      return;
+    }
     Diagnostic d = error(Code::DataRace, w.origin).arg("kind", kind_name(*fact.loop)).arg("loop", loop)
                        .arg("element", element_text(w, element))
                        .arg("first", a).arg("second", b).arg("what", other.is_write ? "both write" : "one writes and the other reads");
@@ -539,7 +667,7 @@ class Races {
     bool everywhere = std::find(vars.begin(), vars.end(), fact.loop->var.get()) == vars.end();
     for (size_t i = fact.begin; i < fact.end; ++i) {
       const Access& r = facts_.accesses[i];
-      if (r.is_write || r.store != w.store || r.buffer != w.buffer || r.indices->size() != w.indices->size()) { continue; }
+      if (!w.store || r.is_write || r.store != w.store || r.buffer != w.buffer || r.indices->size() != w.indices->size()) { continue; }
       bool same = true;
       for (size_t k = 0; k < r.indices->size(); ++k) { same = same && arith::deep_equal((*r.indices)[k], (*w.indices)[k]); }
       accumulates |= same;
@@ -560,13 +688,20 @@ class Races {
   const Facts& facts_;
   int64_t rewrite_steps_ = most_rewrite_steps;
   Numbers samples_;
+  std::string tried_;                     // "`k` is 1": the sample is one of small numbers; empty: it is `sample`
+  std::set<const VarNode*> scalars_;      // parameters that are no sizes
   std::map<const VarNode*, size_t> uses_;
+  std::vector<Access> accesses_;          // those of the facts, in terms of the sources of views
+  std::map<size_t, Access> copies_;       // by the number of the pointer
+  std::deque<Array<Expr>> made_;          // indices that no statement has
+  std::vector<const Access*> in_;         // the accesses in the loop that is checked
+  std::set<const For*> reported_;         // loops that a jump makes serial or wrong
 };
 
 }  // namespace
 
 void check_races(Subject& subject) {
-  if (!subject.facts.has_jumps) { Races(subject).run(); }
+  Races(subject).run();
 }
 
 }  // namespace loopsmith::analysis
