@@ -106,6 +106,10 @@ class Lowerer {
   };
   /// The words of the current function or macro, collected on first use.
   [[nodiscard]] auto words() -> const Words&;
+  /// Warns about a changed parameter of a macro that nothing reads.
+  void check_parameter(const syntax::NameExpr& name, const eval::ScopeRef& scope);
+  /// Adds the names that calls of a function pass to macros which assign to the parameter.
+  void add_changed_arguments(const syntax::FunctionDef& def, eval::Environment* globals, int depth, std::unordered_set<Name>& out);
   /// True when an assignment to this name, in TVM's main line, makes memory to which later assignments store.
   [[nodiscard]] auto makes_cell(Name name, const Expr& value) -> bool;
   /// Stores to several cells by one assignment: computes all values first.

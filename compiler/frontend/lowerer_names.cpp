@@ -61,8 +61,9 @@ class Reassigned {
  public:
   explicit Reassigned(std::unordered_set<Name>& found) : found_(found) {}
 
-  void list(const syntax::Block& block) {
+  void list(const syntax::Block& block, const syntax::List<syntax::Param>& params = {}) {
     known_.emplace_back();
+    for (const syntax::Param& p : params) { known_.back().insert(p.name.name); }
     for (StmtPtr stmt : block) { statement(*stmt); }
     std::unordered_set<Name> ended = std::move(known_.back());
     known_.pop_back();
@@ -104,12 +105,45 @@ class Reassigned {
 
 }  // namespace
 
+// A macro that assigns to its parameter changes the variable that a call passes, so that variable needs memory, too.
+void Lowerer::add_changed_arguments(const FunctionDef& def, eval::Environment* globals, int depth, std::unordered_set<Name>& out) {
+  constexpr int deepest_chain = 8;
+  if (depth > deepest_chain || globals == nullptr) { return; }
+  auto look_in = [&](const CallExpr& call) {
+    const auto* callee = call.callee->as<NameExpr>();
+    if (!callee) { return; }
+    WithoutReports quiet(evaluator_.diagnostics);
+    const Value* local = here_ ? here_->find(callee->name) : nullptr;
+    auto value = local ? std::optional<Value>(*local) : globals->lookup(evaluator_, callee->name, callee->origin());
+    const auto* macro = value ? value->as<MacroObject>() : nullptr;
+    if (!macro || !macro->function->def || macro->function->def == &def) { return; }
+    std::unordered_set<Name> changed;
+    const auto& params = macro->function->def->params;
+    // Parameters have a value at the beginning.
+    Reassigned(changed).list(macro->function->def->body, params);
+    add_changed_arguments(*macro->function->def, macro->function->globals, depth + 1, changed);
+    auto pass = [&](const syntax::Expr& argument, Name param) {
+      const auto* given = argument.as<NameExpr>();
+      if (given && changed.count(param) != 0) { out.insert(given->name); }
+    };
+    for (size_t i = 0; i < call.args.size() && i < params.size(); ++i) { pass(*call.args[i], params[i].name.name); }
+    for (const syntax::Keyword& keyword : call.keywords) { pass(*keyword.value, keyword.name.name); }
+  };
+  for (StmtPtr stmt : def.body) {
+    walk(*stmt, [&](const Node& n) {
+      if (const auto* call = n.as<CallExpr>()) { look_in(*call); }
+      return n.kind != Kind::FunctionDef && n.kind != Kind::ClassDef;
+    });
+  }
+}
+
 auto Lowerer::words() -> const Words& {
   auto [at, is_new] = words_by_def_.try_emplace(def_);
   Words& words = at->second;
   if (!is_new || def_ == nullptr) { return words; }
   const FunctionDef& def = *def_;
   Reassigned(words.reassigned).list(def.body);
+  if (rebinds_names_) { add_changed_arguments(def, evaluator_.globals, 0, words.reassigned); }
   static const Name block("block"), sblock("sblock");
   for (StmtPtr stmt : def.body) {
     walk(*stmt, [&](const Node& n) {
@@ -327,6 +361,24 @@ auto is_of_program(const Value& v) -> bool { return v.as<ExprObject>() || v.as<B
 
 }  // namespace
 
+// `v += by` in a macro, where `v` is a parameter without memory of its own: the sum is lost unless the macro reads it.
+void Lowerer::check_parameter(const NameExpr& name, const eval::ScopeRef& scope) {
+  const Value* before = depth_ > 0 && def_ != nullptr ? scope->find_here(name.name) : nullptr;
+  bool is_param = before && is_of_program(*before) && std::any_of(def_->params.begin(), def_->params.end(), [&](const syntax::Param& p) { return p.name.name == name.name; });
+  if (!is_param) { return; }
+  bool is_read = false;
+  for (StmtPtr stmt : def_->body) {
+    walk(*stmt, [&](const Node& n) {
+      const auto* other = n.as<NameExpr>();
+      is_read = is_read || (other && other != &name && other->name == name.name && other->span.begin > name.span.begin);
+      return true;
+    });
+  }
+  if (is_read) { return; }
+  evaluator_.report(error(Code::LostAssignment, name.origin()).arg("name", name.name.view()).arg("scope", "the macro")
+                        .remedy("pass memory, and store to it: `" + name.name.str() + "[0] += ...`"));
+}
+
 void Lowerer::check_new(const syntax::Expr& target, const eval::ScopeRef& scope, bool changes) {
   const syntax::List<ExprPtr>* parts = nullptr;
   if (const auto* tuple = target.as<TupleExpr>()) { parts = &tuple->elements; }
@@ -337,6 +389,7 @@ void Lowerer::check_new(const syntax::Expr& target, const eval::ScopeRef& scope,
   auto& known = assigned_[scope.get()];
   known.first = scope;
   auto [at, is_new] = known.second.emplace(name->name, name->origin());
+  if (is_new && changes) { check_parameter(*name, scope); }
   if (is_new) { return; }
   const Value* before = scope->find_here(name->name);
   if (rebinds_names_ || (before && !is_of_program(*before))) { return; }
