@@ -107,6 +107,8 @@ auto Lowerer::is_param(const VarNode* var) const -> bool {
 void Lowerer::map_buffer(const Var& param, Buffer buffer) {
   for (auto& [p, b] : buffer_map_) {
     if (p == param) {
+      evaluator_.report(error(Code::BadValue, buffer->origin).arg("action", "match `" + param->name.str() + "` a second time").arg("reason", "it is matched to `" + b->name.str() + "`")
+                            .note(b->origin, "the first match is here").remedy("make another view of the memory: `T.decl_buffer(..., data=" + b->name.str() + ".data)`"));
       ++remapped_;
       b = std::move(buffer);
       return;
