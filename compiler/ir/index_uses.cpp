@@ -222,9 +222,20 @@ class Finder : public Visitor {
       Form form{.terms = {{e, found->second, 1}}, .constant = 0};
       return Bounds{form, form};
     }
-    auto stored = stores_.find(load->buffer->data.get());
-    if (stored == stores_.end() || stored->second.size() != 1) { return {}; }
-    return bounds(stored->second[0], depth + 1);
+    const VarNode* data = load->buffer->data.get();
+    auto stored = stores_.find(data);
+    if (stored == stores_.end()) { return {}; }
+    if (stored->second.size() == 1) { return bounds(stored->second[0], depth + 1); }
+    // A value computed from the element itself has no bound of its own, unless an operator bounds it: `x[0] = (x[0] + A[i]) % 64`. A buffer is followed once on
+    // each path, and with the same knowledge of loops and variables only once at all.
+    const size_t known = loops_.size() + values_.size() + launched_.size();
+    auto [at, is_new] = of_stores_.try_emplace(data);
+    if (!is_new && (at->second.is_open || at->second.known == known)) { return at->second.is_open ? std::nullopt : at->second.between; }
+    at->second = {.known = known, .is_open = true, .between = {}};
+    MaybeBounds all = bounds(stored->second[0], depth + 1);
+    for (size_t i = 1; i < stored->second.size() && all; ++i) { all = joined(all, bounds(stored->second[i], depth + 1)); }
+    of_stores_[data] = {.known = known, .is_open = false, .between = all};
+    return all;
   }
 
   auto bounds_of_call(const Call& n, int depth) -> MaybeBounds {
@@ -301,6 +312,12 @@ class Finder : public Visitor {
   std::unordered_map<const VarNode*, size_t> indices_;               // the data of parameters that may contain indices
   std::unordered_map<const VarNode*, size_t> reals_;                 // the data of parameters of reals
   std::unordered_map<const VarNode*, std::vector<Expr>> stores_;
+  struct OfStores {
+    size_t known = 0;          // the number of loops and variables known then
+    bool is_open = false;      // being computed
+    MaybeBounds between = {};
+  };
+  std::unordered_map<const VarNode*, OfStores> of_stores_;            // of buffers with several stores
   std::unordered_map<const VarNode*, Expr> values_;
   std::unordered_map<const VarNode*, const For*> loops_;
   std::unordered_map<const VarNode*, Expr> launched_;                // the extents of launches

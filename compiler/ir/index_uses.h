@@ -1,7 +1,7 @@
 // Buffers of indices: parameters of integers whose elements select the accessed positions, as `at` does in `out[at[i]] += v[i]`, and the values for which
 // these accesses stay inside their buffers. Commands that fill parameters with random numbers fill these parameters within this range.
 //
-// Indices are followed through loops with loaded bounds (rows of a sparse matrix), lets, block iter vars and local buffers with one store. Casts of reals have no range.
+// Indices are followed through loops with loaded bounds (rows of a sparse matrix), lets, block iter vars and stores to local buffers. Casts of reals have no range.
 #pragma once
 
 #include <cstdint>
