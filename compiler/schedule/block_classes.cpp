@@ -142,12 +142,21 @@ auto late_reduction(const FuncState& func, const Place& place) -> const VarNode*
   return nullptr;
 }
 
+// Each iter value is a loop of its own. That is independent and affine also where the bounds of a loop use another one (triangles).
+auto binds_own_loops(const Place& place) -> bool {
+  std::unordered_set<const VarNode*> seen;
+  return std::all_of(place.realize->iter_values.begin(), place.realize->iter_values.end(), [&](const Expr& value) {
+    const auto* loop = value.as<VarNode>();
+    return loop && seen.insert(loop).second;
+  });
+}
+
 }  // namespace
 
 auto why_not_reduction_locally(const FuncState& func, const Place& place) -> std::optional<Reason> {
   const Block& block = *place.block();
   if (!block.init) { return because(Why::NoInit); }
-  if (!func.is_affine_binding(place)) { return because(Why::IterValuesNotAffine); }
+  if (!func.is_affine_binding(place) && !binds_own_loops(place)) { return because(Why::IterValuesNotAffine); }
   for (const IterVar& iter : block.iter_vars) {
     if (iter.kind != IterKind::Spatial && iter.kind != IterKind::Reduction) {
       return because(Why::IterOfOtherKind).arg("iter", iter.var->name.view());
