@@ -47,6 +47,12 @@ constexpr RealRow predicates[] = {
 
 auto bits_of(DataType t, int64_t v) -> uint64_t { return t.bits >= 64 ? static_cast<uint64_t>(v) : static_cast<uint64_t>(v) & ((uint64_t{1} << t.bits) - 1); }
 
+/// `product / 2^shift`, rounded half up. A shift outside of 64 bits counts as the nearest inside, as in compiled code.
+auto rounding_shift(__int128 product, int64_t shift) -> int64_t {
+  shift = std::clamp<int64_t>(shift, 0, 63);
+  return static_cast<int64_t>((product + ((static_cast<__int128>(1) << shift) >> 1)) >> shift);
+}
+
 constexpr IntRow ints[] = {
     {"shift_left", 2, [](const int64_t* a, DataType) { return a[1] < 0 || a[1] > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a[0]) << a[1]); }},
     {"shift_right", 2,
@@ -61,19 +67,13 @@ constexpr IntRow ints[] = {
     {"abs", 1, [](const int64_t* a, DataType) { return a[0] < 0 ? static_cast<int64_t>(0 - static_cast<uint64_t>(a[0])) : a[0]; }},
     {"popcount", 1, [](const int64_t* a, DataType t) { return static_cast<int64_t>(std::popcount(bits_of(t, a[0]))); }},
     {"clz", 1, [](const int64_t* a, DataType t) { return static_cast<int64_t>(std::countl_zero(bits_of(t, a[0]))) - (64 - t.bits); }},
-    // Fixed-point multiplication: x * y / 2^(q + s), rounded half up (TFLite's, as in TVM).
-    {"q_multiply_shift", 4,
-     [](const int64_t* a, DataType) {
-       __int128 product = static_cast<__int128>(a[0]) * a[1];
-       int64_t shift = a[2] - a[3];
-       return static_cast<int64_t>((product + (static_cast<__int128>(1) << (shift - 1))) >> shift);
-     }},
+    // Fixed-point multiplication: x * y / 2^(q - s), rounded half up (TFLite's, as in TVM).
+    {"q_multiply_shift", 4, [](const int64_t* a, DataType) { return rounding_shift(static_cast<__int128>(a[0]) * a[1], a[2] - a[3]); }},
     // (x, y, left, right, q, is left used, is right used): the same with separate shifts.
     {"q_multiply_shift_per_axis", 7,
      [](const int64_t* a, DataType) {
        __int128 x = a[5] ? static_cast<__int128>(a[0]) << std::clamp<int64_t>(a[2], 0, 62) : a[0];
-       int64_t shift = a[4] + (a[6] ? a[3] : 0);
-       return static_cast<int64_t>((x * a[1] + (static_cast<__int128>(1) << (shift - 1))) >> shift);
+       return rounding_shift(x * a[1], a[4] + (a[6] ? a[3] : 0));
      }},
     {"max", 2, [](const int64_t* a, DataType) { return a[0] > a[1] ? a[0] : a[1]; }},
     {"min", 2, [](const int64_t* a, DataType) { return a[0] < a[1] ? a[0] : a[1]; }},

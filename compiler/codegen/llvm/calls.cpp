@@ -259,8 +259,10 @@ class CallBuilder {
 
   /// (product + 2^(shift - 1)) >> shift in 64 bits: half is rounded up.
   auto rounding_shift(Value product, Value shift) -> Value {
-    Value one = llvm::ConstantInt::get(product->getType(), 1);
-    Value half = ir_.CreateShl(one, ir_.CreateSub(shift, one));
+    // The interpreter takes the nearest shift that exists, too; a constant shift costs nothing.
+    Value one = llvm::ConstantInt::get(product->getType(), 1), none = llvm::ConstantInt::get(product->getType(), 0);
+    shift = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, shift, none), llvm::ConstantInt::get(product->getType(), 63));
+    Value half = ir_.CreateLShr(ir_.CreateShl(one, shift), one);
     return ir_.CreateTrunc(ir_.CreateAShr(ir_.CreateAdd(product, half), shift), b_.type_of(type_));
   }
 
