@@ -153,8 +153,19 @@ class Lexer {
       char c = text_[at_];
       bool is_sign = (c == '+' || c == '-') && !is_based && at_ > begin && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E');
       if (!is_name_part(c) && !is_sign && !(c == '.' && !is_based)) { break; }
+      if (at_ > begin && is_keyword_at(at_, is_based)) { break; }
       ++at_;
     }
+  }
+  // Python needs no space between a number and a keyword behind it: `0else`, `1if`.
+  [[nodiscard]] auto is_keyword_at(size_t at, bool is_based) const -> bool {
+    static constexpr std::array<std::string_view, 8> keywords = {"and", "else", "for", "if", "in", "is", "not", "or"};
+    std::string_view rest = text_.substr(at);
+    return std::any_of(keywords.begin(), keywords.end(), [&](std::string_view word) {
+      if (!rest.starts_with(word) || (rest.size() > word.size() && is_name_part(rest[word.size()]))) { return false; }
+      // In a hexadecimal number, some of these letters are digits.
+      return !is_based || std::string_view("abcdef").find(word[0]) == std::string_view::npos;
+    });
   }
 
   [[nodiscard]] auto operator_length() const -> size_t {
