@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "arith/analyzer.h"
 #include "cost/loop_facts.h"
@@ -98,14 +99,16 @@ class Iterations : public Follower {
   void load(const Buffer& buffer, const Element& at) override {
     Use& use = note(buffer, at);
     if (use.writer >= 0 && use.writer < now) { meet(buffer, Dependence::Kind::Flow, use.write, now - use.writer); }
-    auto same = std::find_if(use.readers.begin(), use.readers.end(), [&](const auto& one) { return one.first == indices; });
-    if (same == use.readers.end()) { use.readers.emplace_back(indices, now); } else { same->second = now; }
+    auto same = std::find_if(use.readers.begin(), use.readers.end(), [&](const Reader& one) { return one.indices == indices; });
+    if (same == use.readers.end()) { same = use.readers.insert(use.readers.end(), {indices}); }
+    if (same->last != now) { same->before = std::exchange(same->last, now); }
   }
   void store(const Buffer& buffer, const Element& at, bool) override {
     if (indices == nullptr) { return; }
     Use& use = note(buffer, at);
-    for (const auto& [read, when] : use.readers) {
-      if (when < now) { meet(buffer, Dependence::Kind::Anti, read, now - when); }
+    for (const Reader& reader : use.readers) {
+      const int64_t earlier = reader.last < now ? reader.last : reader.before;
+      if (earlier >= 0) { meet(buffer, Dependence::Kind::Anti, reader.indices, now - earlier); }
     }
     if (use.readers.empty() && use.writer >= 0 && use.writer < now) { meet(buffer, Dependence::Kind::Output, use.write, now - use.writer); }
     use.readers.clear();
@@ -117,10 +120,14 @@ class Iterations : public Follower {
   void hand_out(const VarNode* data) override { handed.insert(data); }
 
  private:
+  struct Reader {
+    const Array<Expr>* indices;
+    int64_t last = -1, before = -1;          // the last iteration that reads, and the last one before that
+  };
   struct Use {
     int64_t last = -1, writer = -1;          // iterations
     const Array<Expr>* write = nullptr;
-    std::vector<std::pair<const Array<Expr>*, int64_t>> readers = {};   // since the last write, each with its last iteration
+    std::vector<Reader> readers = {};        // since the last write
   };
   auto note(const Buffer& buffer, const Element& at) -> Use& {
     auto [uses, is_new] = uses_.try_emplace(buffer.get());

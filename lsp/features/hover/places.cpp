@@ -12,6 +12,7 @@
 #include "lsp/features/refusal_reason.h"
 #include "schedule/block_classes.h"
 #include "schedule/extent_text.h"
+#include "schedule/facts/store_order.h"
 #include "schedule/moves.h"
 #include "schedule/primitive.h"
 #include "schedule/state.h"
@@ -173,7 +174,9 @@ void add_neighbours(const PrimFunc& function, const Block& block, std::vector<Fa
   if (place == nullptr || !place->is_block() || place->parent < 0) { return; }
   bool is_complete = schedule::is_complete(*alone.func, *place);
   if (is_complete || schedule::is_reduction(*alone.func, *place)) {
-    out.push_back({"class", is_complete ? "complete: no other block writes its elements, and it writes each once" : "a reduction"});
+    const char* complete = schedule::stores_apart(block) ? "complete: no other block writes its elements, and it writes each once"
+                                                         : "complete: no other block writes its elements";
+    out.push_back({"class", is_complete ? complete : "a reduction"});
   } else {
     auto why = schedule::why_not_complete(*alone.func, *place);
     out.push_back({"class", "neither complete nor a reduction" + (why ? ": " + why->text() : std::string())});

@@ -120,7 +120,8 @@ void add_pairs(const std::vector<Logged>& log, Distances& out) {
       if (!is_same(a) || (!log[a].writes && !log[b].writes)) { continue; }
       bool is_direct = true;
       for (size_t x = a + 1; x < b && is_direct; ++x) {
-        bool is_again = !log[a].writes && log[x].access == log[a].access;
+        // A later read hides an earlier one, unless it is in the iteration that writes.
+        bool is_again = !log[a].writes && log[x].access == log[a].access && log[x].iteration != log[b].iteration;
         is_direct = !is_same(x) || (!log[x].writes && !is_again && !(log[a].writes && log[b].writes));
       }
       int64_t distance = log[b].iteration - log[a].iteration;
