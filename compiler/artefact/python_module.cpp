@@ -78,6 +78,15 @@ def _integer(name, value):
     return _c.c_int64(number)
 
 
+def _unsigned(name, value):
+    if not _py.hasattr(value, "__index__"):
+        raise _py.TypeError(f"{name} is an integer, not {_py.type(value).__name__}")
+    number = value.__index__()
+    if not 0 <= number < 1 << 64:
+        raise KernelError(f"{name} does not fit 64 bits without a sign")
+    return _c.c_int64(number - (1 << 64) if number >> 63 else number)
+
+
 def _real(name, value):
     return _c.c_double(_py.float(value))
 
@@ -119,7 +128,7 @@ auto python_module(std::string_view library, const std::vector<Kernel>& kernels)
       signature += (signature.empty() ? "" : ", ") + name;
       if (p.kind == codegen::Parameter::Kind::Buffer) { arguments += fmt::format("_array(\"{0}\", {0}, {1}, _kept), ", name, p.is_written ? "True" : "False"); }
       else if (p.kind == codegen::Parameter::Kind::Pointer) { arguments += fmt::format("_address(\"{0}\", {0}), ", name); }
-      else { arguments += fmt::format("{1}(\"{0}\", {0}), ", name, p.dtype.is_real() ? "_real" : "_integer"); }
+      else { arguments += fmt::format("{1}(\"{0}\", {0}), ", name, p.dtype.is_real() ? "_real" : p.dtype.is_uint() && p.dtype.bits == 64 ? "_unsigned" : "_integer"); }
       facts += fmt::format("    {}\n", describe(kernel.interface, i));
     }
     std::string function = python_name(kernel.name, 0);
