@@ -2,6 +2,7 @@
 #include "schedule/facts/store_order.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -221,7 +222,111 @@ auto StoresMeet::text(const Block& block) const -> std::string {
     }
     return out;
   };
+  const std::string place = fmt::format("`{}[{}]`", buffer->name.view(), fmt::join(element, ", "));
+  if (is_read) { return fmt::format("`{}` at {} reads {}, which it stores at {}: their order would change", block.name.view(), at(first), place, at(second)); }
   return fmt::format("`{}[{}]` keeps the value that `{}` stores at {}; it would keep the one at {}", buffer->name.view(), fmt::join(element, ", "), block.name.view(), at(first), at(second));
+}
+
+namespace {
+
+// The order of accesses to each element, by instance: the stores, and for each load the number of stores in front of it. Instances of a reduction with the same
+// spatial values count as one.
+class AccessOrder : public Follower {
+ public:
+  // Shared by the orders that are compared, so that an instance has the same number in both.
+  struct Instances {
+    std::map<Element, int> numbers;
+    std::vector<Element> values;
+  };
+  AccessOrder(const Block& block, const Body& body, Instances& instances) : block_(block), body_(body), instances_(instances) { steps_left = most_followed; }
+  struct At {
+    std::vector<int> stores;
+    std::vector<std::pair<int, size_t>> loads;
+  };
+  NumberedMap<const BufferNode*, At> elements;
+  std::unordered_map<const BufferNode*, Buffer> buffers;
+
+  auto run(const BlockLoops& nest) -> bool {
+    return each_instance(nest.loops, nest.iter_values, nest.predicate, [&](const Valuation& loops, const Element& instance) {
+      Element spatial;
+      values = loops;
+      for (size_t i = 0; i < instance.size(); ++i) {
+        const IterVar& iter = block_.iter_vars[i];
+        if (iter.kind == IterKind::Spatial) { spatial.push_back(instance[i]); }
+        values.emplace_back(iter.var.get(), instance[i]);
+      }
+      auto [at, is_new] = instances_.numbers.try_emplace(spatial, static_cast<int>(instances_.values.size()));
+      if (is_new) { instances_.values.push_back(instance); }
+      now_ = at->second;
+      return follow(block_.body) && is_known_ && --steps_left > 0;
+    });
+  }
+
+ protected:
+  void load(const Buffer& buffer, const Element& at) override {
+    if (body_.own.contains(buffer.get())) { return; }
+    At& here = entry_of(elements, buffer.get(), at);
+    const std::pair load(now_, here.stores.size());
+    if (here.loads.empty() || here.loads.back() != load) { here.loads.push_back(load); }
+  }
+  void store(const Buffer& buffer, const Element& at, bool) override {
+    if (body_.own.contains(buffer.get())) { return; }
+    buffers.emplace(buffer.get(), buffer);
+    At& here = entry_of(elements, buffer.get(), at);
+    if (here.stores.empty() || here.stores.back() != now_) { here.stores.push_back(now_); }
+  }
+  void load_somewhere(const Buffer& buffer) override { is_known_ = is_known_ && !buffers.contains(buffer.get()); }
+  void store_somewhere(const Buffer& buffer) override { is_known_ = is_known_ && body_.own.contains(buffer.get()); }
+  void hand_out(const VarNode*) override { is_known_ = false; }
+
+ private:
+  const Block& block_;
+  const Body& body_;
+  Instances& instances_;
+  int now_ = 0;
+  bool is_known_ = true;
+};
+
+// The first store that comes in front of a load in one order only.
+auto moved_store(const AccessOrder::At& before, const AccessOrder::At& now, size_t count_before, size_t count_now) -> std::optional<int> {
+  std::vector<int> a(before.stores.begin(), before.stores.begin() + static_cast<ptrdiff_t>(count_before)), b(now.stores.begin(), now.stores.begin() + static_cast<ptrdiff_t>(count_now));
+  for (int store : a) { if (std::find(b.begin(), b.end(), store) == b.end()) { return store; } }
+  for (int store : b) { if (std::find(a.begin(), a.end(), store) == a.end()) { return store; } }
+  return {};
+}
+
+}  // namespace
+
+auto reads_what_it_stores(const Block& block) -> bool {
+  std::unordered_set<const BufferNode*> stored, loaded;
+  post_order(block.body, [&](const Stmt& s) { if (const auto* store = s.as<BufferStore>()) { stored.insert(store->buffer.get()); } },
+             [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { loaded.insert(load->buffer.get()); } });
+  return std::any_of(loaded.begin(), loaded.end(), [&](const BufferNode* b) { return stored.contains(b); });
+}
+
+auto changed_accesses(const Block& block, const BlockLoops& before, const BlockLoops& now) -> StoresMeet {
+  const Body body(block);
+  AccessOrder::Instances instances;
+  AccessOrder old_order(block, body, instances), new_order(block, body, instances);
+  if (!old_order.run(before) || !new_order.run(now)) { return {.answer = Answer::Unknown}; }
+  for (auto& [key, at] : old_order.elements) {
+    auto found = new_order.elements.find(key);
+    if (at.stores.empty() || found == new_order.elements.end()) { continue; }
+    AccessOrder::At& other = found->second;
+    auto differ = [&](int first, int second, bool is_read) {
+      return StoresMeet{Answer::Differ, old_order.buffers.at(key.of), key.at, instances.values[static_cast<size_t>(first)], instances.values[static_cast<size_t>(second)], is_read};
+    };
+    auto [mine, theirs] = std::mismatch(at.stores.begin(), at.stores.end(), other.stores.begin(), other.stores.end());
+    if (mine != at.stores.end() && theirs != other.stores.end()) { return differ(at.stores.back(), other.stores.back() == at.stores.back() ? *theirs : other.stores.back(), false); }
+    std::sort(at.loads.begin(), at.loads.end());
+    std::sort(other.loads.begin(), other.loads.end());
+    for (size_t i = 0; i < at.loads.size() && i < other.loads.size(); ++i) {
+      if (at.loads[i] == other.loads[i] || at.loads[i].first != other.loads[i].first) { continue; }
+      auto store = moved_store(at, other, at.loads[i].second, other.loads[i].second);
+      if (store && *store != at.loads[i].first) { return differ(at.loads[i].first, *store, true); }
+    }
+  }
+  return {};
 }
 
 auto stores_apart(const Block& block) -> bool { return Body(block).is_apart; }

@@ -26,7 +26,9 @@ struct StoresMeet {
   Buffer buffer = {};
   Follower::Element element = {}, first = {}, second = {};
 
-  /// "`B[1]` keeps the value that `b` stores at vi=1, vj=0; it would keep the one at vi=0, vj=1": for `Differ` of `changed_stores`.
+  bool is_read = false;                        // `first` reads the element that `second` stores to
+  /// "`B[1]` keeps the value that `b` stores at vi=1, vj=0; it would keep the one at vi=0, vj=1", or "`b` at vi=3 reads `A[4]`, which it stores at vi=4: their
+  /// order would change".
   [[nodiscard]] auto text(const Block& block) const -> std::string;
 };
 
@@ -36,6 +38,11 @@ struct StoresMeet {
 /// Compares the stores of a block under two nests of loops, each with the iter values of the block. The last store to an element decides; all stores count if some
 /// run under a condition that is not known, or if the block is a reduction.
 [[nodiscard]] auto changed_stores(const Block& block, const BlockLoops& before, const BlockLoops& now) -> StoresMeet;
+
+/// True if the block loads elements of a buffer that it stores to.
+[[nodiscard]] auto reads_what_it_stores(const Block& block) -> bool;
+/// For such a block: compares the order of each instance's loads with the stores of other instances to the same elements, and the order of those stores.
+[[nodiscard]] auto changed_accesses(const Block& block, const BlockLoops& before, const BlockLoops& now) -> StoresMeet;
 
 /// Compares the stores of iterations of the loop `of`, which run in any order. `apart`: buffers of which each iteration has its own; null: none.
 [[nodiscard]] auto meeting_stores(const Block& block, const BlockLoops& nest, const Var& of, const std::function<bool(const Buffer&)>& apart = {}) -> StoresMeet;

@@ -357,7 +357,8 @@ struct Fuse {
 ///
 /// Needs  a chain of loops, each the only statement in the one around it; blocks below with spatial and reduction iter
 ///        vars and affine bindings, which read from each other only elements of the same iteration; no bound that uses a loop
-///        that moves inside; for each element that several instances of a block store to, the same value at the end.
+///        that moves inside; for each element that several instances of a block access, the
+///        same value at the end.
 /// Keeps  the same block instances; a reduction accumulates in another order, so its updates must commute (of equal values, argmin
 ///        and argmax may find another one).
 struct Reorder {
@@ -514,7 +515,7 @@ struct Reorder {
     return ok();
   }
 
-  // Instances that store different values to one element keep their order, as far as the order decides which value stays.
+  // Instances that store different values to one element keep their order, as far as the order decides which value stays; so do those that read elements of others.
   static auto check_last_stores(const Context& cx, const FuncState& func, const Place& place, const Plan& plan) -> Status {
     if (!func.child_blocks(place).empty()) { return ok(); }
     const Block& block = *place.block();
@@ -524,7 +525,10 @@ struct Reorder {
     BlockLoops now = before;
     auto at = now.loops.begin() + (first - before.loops.begin());
     for (const For* loop : plan.order) { *at++ = {loop->var, Range{loop->min, loop->extent}}; }
-    const StoresMeet meet = changed_stores(block, before, now);
+    // Updates of one element may run in another order, up to the rounding of reals.
+    const bool reads = reads_what_it_stores(block);
+    if (reads && updates_commute(block)) { return ok(); }
+    const StoresMeet meet = reads ? changed_accesses(block, before, now) : changed_stores(block, before, now);
     if (meet.answer != StoresMeet::Answer::Differ) { return ok(); }
     const For* outer = nullptr;               // the first loop that moves, and the one that takes its position
     const For* other = nullptr;
