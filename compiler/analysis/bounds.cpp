@@ -1,8 +1,9 @@
 // Accesses outside of their buffers, and iter vars outside of their domains.
 //
 // An access is an error if an iteration that runs is proved to leave the buffer: with numbers if the loops have constant
-// bounds, otherwise by the prover at the corners of the loops, for all sizes of at least 1. An access that
-// leaves the memory on which its buffer is declared (`T.decl_buffer(..., data=A.data)`) is an error where both have constant sizes. Nothing else is reported.
+// bounds, otherwise by the prover at the corners of the loops, for all sizes of at least 1. If a parameter decides whether a loop around runs at all, this is
+// a warning. An access that leaves the memory on which its buffer is declared (`T.decl_buffer(..., data=A.data)`) is an error where both have constant
+// sizes. Nothing else is reported.
 // A block whose binding leaves the declared domain is one error, even if several accesses follow from it.
 #include <fmt/format.h>
 
@@ -212,7 +213,11 @@ class Bounds {
           found = v.value_or(0);
           return v && (*v < 0 || *v >= *constant);
         });
-        if (!witness || follows_from_binding(a, index)) { continue; }
+        if (follows_from_binding(a, index)) { continue; }
+        if (!witness) {
+          if (check_if_loops_run(a, dim, index, size)) { return true; }
+          continue;
+        }
         std::string at = a.space->in_words(*witness, {index});
         report(a, dim, whole, fmt::format("{}{}{}", found, at.empty() ? "" : " at ", at), std::to_string(*constant), found < 0, a.space->dependencies({index}));
         return true;
@@ -230,6 +235,23 @@ class Bounds {
         report(a, dim, whole, fmt::format("{}{}{}", below ? "negative" : "too large", at.empty() ? "" : " ", at), subject_.text(size), below, a.space->dependencies({index}));
         return true;
       }
+    }
+    return false;
+  }
+
+  /// A loop around may run no iteration (`range(n)`): warns where the index leaves the buffer whenever all loops run.
+  auto check_if_loops_run(const Access& a, size_t dim, const Expr& index, const Expr& size) -> bool {
+    const auto& entries = a.space->entries();
+    if (std::none_of(entries.begin(), entries.end(), [](const Space::Entry& e) { return e.kind == Space::Kind::Loop && !as_int(e.extent); })) { return false; }
+    Corners corners(*a.space, {index}, subject_.facts);
+    for (size_t c = 0; c < corners.count() && subject_.questions > 0; ++c) {
+      --subject_.questions;
+      bool above = corners.proves(c, greater_equal(index, cast(index.dtype(), size)));
+      bool below = !above && corners.proves(c, less(index, zero(index.dtype())));
+      if (!above && !below) { continue; }
+      std::string at = corners.in_words(c);
+      report(a, dim, (*a.indices)[dim], fmt::format("{}{}{}", below ? "negative" : "too large", at.empty() ? "" : " ", at), print_debug(size, 20), below, a.space->dependencies({index}), Severity::Warning);
+      return true;
     }
     return false;
   }
@@ -287,11 +309,11 @@ class Bounds {
   }
 
   void report(const Access& a, size_t dim, const Expr& index, const std::string& value, const std::string& size, bool below,
-              const std::vector<const VarNode*>& vars) {
+              const std::vector<const VarNode*>& vars, Severity severity = Severity::Error) {
     Origin at = subject_.index_place(a.origin, dim);
     std::string text = subject_.text(at);
     if (text.empty()) { text = print_debug(index, 60); }
-    subject_.leaves_bounds = true;
+    subject_.leaves_bounds = subject_.leaves_bounds || severity == Severity::Error;
     // The same index in the same loops is one error, for any number of buffers.
     std::string key = fmt::format("{} {} {}", text, size, below);
     for (const auto& [space, seen] : reported_) {
@@ -300,6 +322,7 @@ class Bounds {
     reported_.emplace_back(a.space.get(), key);
     Diagnostic d = error(Code::AccessOutOfBounds, at)
                        .arg("index", text).arg("value", value).arg("dim", static_cast<int64_t>(dim)).arg("buffer", a.buffer->name.view()).arg("size", size);
+    d.severity = severity;
     if (a.buffer->origin.is_known()) { (void)std::move(d).note(a.buffer->origin, fmt::format("`{}` has shape {}", a.buffer->name.view(), plain_shape(*a.buffer))); }
     for (const Space::Entry& e : a.space->entries()) {
       if (!e.loop || std::find(vars.begin(), vars.end(), e.var) == vars.end()) { continue; }
