@@ -106,6 +106,8 @@ class Lowerer {
   };
   /// The words of the current function or macro, collected on first use.
   [[nodiscard]] auto words() -> const Words&;
+  /// Reports an assignment that stores to memory or makes a variable, by the version of TVM, where nothing shows the version.
+  void note_version(const syntax::Expr& target);
   /// Warns about a changed parameter of a macro that nothing reads.
   void check_parameter(const syntax::NameExpr& name, const eval::ScopeRef& scope);
   /// Adds the names that calls of a function pass to macros which assign to the parameter.
@@ -187,6 +189,7 @@ class Lowerer {
   bool is_opaque_ = false;
   std::vector<size_t> unknown_frames_;              // indices into frames_ of each `with` whose context is unknown
   std::span<const syntax::StmtPtr> lost_body_;      // the statements below the current one, if its block is missing
+  bool has_noted_version_ = false;
   uint32_t depth_ = 0;
 };
 

@@ -340,12 +340,21 @@ auto Lowerer::store_together(const AssignStmt& s, const Argument& value, const e
   return true;
 }
 
+// `T.sblock` without `s_tir=True` may be TVM 0.24, where an assignment makes a new variable. Reported once for each function.
+void Lowerer::note_version(const syntax::Expr& target) {
+  const auto* name = target.as<NameExpr>();
+  if (!name || options_.dialect >= dialects::s_tir || depth_ > 0 || !words().has_sblocks || std::exchange(has_noted_version_, true)) { return; }
+  evaluator_.report(error(Code::UnclearDialect, target.origin()).arg("word", name->name.str() + " = ...").arg("meaning", "a store to `" + name->name.str() + "`, as since TVM 0.25")
+                        .remedy("write `@T.prim_func(s_tir=True)` for that; in TVM 0.24, an assignment makes a new variable, so keep the value in memory: `" + name->name.str() + "[0] = ...`"));
+}
+
 void Lowerer::on_assign(const AssignStmt& s, const eval::ScopeRef& scope) {
   Argument value = evaluator_.eval_argument(*s.value, scope);
   is_opaque_ |= value.value.is_opaque();
   if (store_together(s, value, scope)) { return; }
   for (ExprPtr target : s.targets) {
     if (Buffer memory = value.value.is_unknown() ? Buffer() : cell(*target, scope); memory && !value.value.as<FrameObject>() && !value.value.as<BufferObject>()) {
+      note_version(*target);
       store(memory, {Argument{Value(0), target->origin(), {}}}, value, s.origin());
       continue;
     }
@@ -492,7 +501,10 @@ void Lowerer::on_aug_assign(const AugAssignStmt& s, const eval::ScopeRef& scope)
   if (old.value.is_unknown() || right.value.is_unknown()) { return; }
   Value value = evaluator_.binary(s.op, old, right, s.origin());
   if (value.is_unknown()) { return; }
-  if (Buffer memory = cell(*s.target, scope)) { return store(memory, {Argument{Value(0), s.target->origin(), {}}}, {value, s.origin(), {}}, s.origin()); }
+  if (Buffer memory = cell(*s.target, scope)) {
+    note_version(*s.target);
+    return store(memory, {Argument{Value(0), s.target->origin(), {}}}, {value, s.origin(), {}}, s.origin());
+  }
   check_new(*s.target, scope, true);
   bind(*s.target, {std::move(value), s.origin(), {}}, Binding::Assign, scope);
 }
