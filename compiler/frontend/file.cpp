@@ -468,7 +468,9 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
       if (value && value->is_error()) { scope->set(name, Value::opaque()); }
     }
   }
-  for (Diagnostic& one : te::take_mistakes()) { evaluator_.diagnostics.push_back(std::move(one)); }
+  Diagnostics mistakes = te::take_mistakes();
+  if (!is_python_) { mistakes.clear(); }
+  for (Diagnostic& one : mistakes) { evaluator_.diagnostics.push_back(std::move(one)); }
   if (flow == eval::Flow::Failed || flow == eval::Flow::Unknown) {
     for (Name name : entry.binds) {
       if (!scope->find_here(name)) { scope->set(name, flow == eval::Flow::Failed ? Value::error() : Value::opaque()); }

@@ -5,6 +5,7 @@
 
 #include "frontend/inner_programs.h"
 #include "frontend/objects.h"
+#include "frontend/te/mistakes.h"
 #include "ir/equal.h"
 #include "script/auto_scheduler/tasks.h"
 #include "script/objects.h"
@@ -51,6 +52,7 @@ struct Found {
   std::string target;       // as written; empty: none
   Origin target_at;         // unknown: the target belongs to a call below a statement
   Diagnostics refused;      // the reasons why a record was not applied
+  Diagnostics mistakes;     // in functions that make statements: nothing else reports them if there is no program
 };
 
 // Runs the statements of a function up to the one that makes its schedule.
@@ -61,6 +63,7 @@ class ProgramSearch {
   auto run() -> Found {
     // Running the function later reports its errors.
     WithoutReports quiet(evaluator_.diagnostics);
+    (void)frontend::te::take_mistakes();
     evaluator_.reset_steps();
     eval::Value made = evaluator_.make_function(*function_.def, eval::ScopeRef());
     if (const auto* callee = made.as<eval::Function>()) {
@@ -71,6 +74,7 @@ class ProgramSearch {
       }
     }
     evaluator_.reset_steps();
+    found_.mistakes = frontend::te::take_mistakes();
     return std::move(found_);
   }
 
@@ -262,7 +266,10 @@ auto find_made_program(frontend::File& file, const ScheduleFunction& function, c
   const auto* name = function.program ? function.program->as<syntax::NameExpr>() : nullptr;
   bool is_parameter = name && std::any_of(function.def->params.begin(), function.def->params.end(), [&](const syntax::Param& p) { return p.name.name == name->name; });
   auto programs = programs_of(file);
-  if (!is_parameter || programs.size() != 1) { return false; }
+  if (!is_parameter || programs.size() != 1) {
+    out.diagnostics = std::move(found.mistakes);
+    return false;
+  }
   out.program = programs[0].first->module;
   out.program_name = programs[0].second;
   return bool(out.program);

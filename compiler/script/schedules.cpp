@@ -251,6 +251,11 @@ class Update {
       auto place_of_names = file_.seen_from(of.place);
       if (!find_made_program(file_, function, last, s)) {
         leave_alone(s, of, function);
+        // Several schedules of a function find the same mistakes.
+        for (Diagnostic& d : s.diagnostics) {
+          auto is_same = [&](const Diagnostic& known) { return known.code == d.code && known.where == d.where; };
+          if (d.severity == Severity::Error && std::none_of(history_.begin(), history_.end(), is_same)) { history_.push_back(std::move(d)); }
+        }
         return;
       }
       if (form.is_call && !syntax::applies_record(*form.made)) { followed_givers_.insert(form.made->callee->as<syntax::NameExpr>()->name); }

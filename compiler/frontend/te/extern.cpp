@@ -59,15 +59,19 @@ auto statement_of(Evaluator& e, const Argument& function, std::vector<Value> giv
   Value result = e.call(function.value, std::move(given), function.where);
   Stmt out = result.is_unknown() ? Stmt() : to_statement(e, {result, place_of(function), {}}, "te.extern", name);
   unknown = result.is_opaque() || is_lenient ? Value::opaque() : Value::error();
-  if (is_lenient) {
-    for (Diagnostic& one : found.take()) { mistakes().push_back(std::move(one)); }
-  }
+  Diagnostics errors = found.take();
+  std::for_each(errors.begin(), errors.end(), note_mistake);
   found.keep();
+  if (!is_lenient) { e.diagnostics.insert(e.diagnostics.end(), std::make_move_iterator(errors.begin()), std::make_move_iterator(errors.end())); }
   return out;
 }
 
 }  // namespace
 
+void note_mistake(const Diagnostic& mistake) {
+  constexpr size_t most = 100;
+  if (mistakes().size() < most) { mistakes().push_back(mistake); }
+}
 auto take_mistakes() -> Diagnostics { return std::exchange(mistakes(), {}); }
 
 auto extern_op(Evaluator& e, const Arguments& a) -> Value {

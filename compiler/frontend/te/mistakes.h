@@ -5,7 +5,9 @@
 
 namespace loopsmith::frontend::te {
 
-/// The errors on this thread that were found since the last call.
+/// Keeps an error for `take_mistakes`. Where Python is not read strictly, nothing else reports the error.
+void note_mistake(const Diagnostic& mistake);
+/// The errors on this thread that were noted since the last call.
 [[nodiscard]] auto take_mistakes() -> Diagnostics;
 
 }  // namespace loopsmith::frontend::te
