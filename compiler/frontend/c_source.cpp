@@ -718,7 +718,11 @@ auto CSource::problem() const -> std::optional<CProblem> {
     }
     const Ref<IrBuilder> builder = eval::make_object<IrBuilder>();
     std::optional<CProblem> problem;
-    if (!Reader(*this, *builder, problem, 0).call(function, std::move(arguments), {}) || problem) { return problem ? problem : CProblem{}; }
+    if (!Reader(*this, *builder, problem, 0).call(function, std::move(arguments), {}) || problem) {
+      CProblem out = problem.value_or(CProblem{});
+      out.function = function.name;
+      return out;
+    }
   }
   return std::nullopt;
 }

@@ -18,6 +18,7 @@ namespace loopsmith::frontend {
 struct CProblem {
   int line = 0;
   std::string what;
+  std::string function = {};   // that has the construct; set by `CSource::problem`
 };
 
 class CSource {

@@ -231,11 +231,20 @@ auto bind(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Va
   return mark(call, call.bound.values[0], "bind", {tag});
 }
 
-// C source of a pragma whose functions can be read; null: another pragma, or text for a compiler.
-auto source_of(const std::string& pragma, const std::string* text) -> std::shared_ptr<const frontend::CSource> {
+// C source of a pragma whose functions can be read; null: another pragma, or text for a compiler. The first construct of C source that is not read gets a warning.
+auto source_of(const Call& call, const std::string& pragma, const eval::Argument& given) -> std::shared_ptr<const frontend::CSource> {
+  const std::string* text = given.value.string();
   if (!text || (pragma != "import_c" && pragma != "import_llvm") || text->find("__device__") != std::string::npos) { return nullptr; }
   auto source = std::make_shared<const frontend::CSource>(*text);
-  return source->functions().empty() || source->problem() ? nullptr : source;
+  if (source->functions().empty()) { return nullptr; }
+  const auto problem = source->problem();
+  if (!problem) { return source; }
+  Diagnostic d = error(Code::ScheduleNotFollowed, given.where).arg("name", problem->function).arg("from", "")
+                     .arg("reason", because(Why::CNotRead).arg("line", problem->line).arg("what", problem->what).text())
+                     .remedy("write the function with loops, conditions and assignments, or link a library that defines it");
+  d.severity = Severity::Warning;
+  call.evaluator.report(std::move(d));
+  return nullptr;
 }
 
 auto pragma(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
@@ -244,7 +253,9 @@ auto pragma(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::
   if (!call.bind(a, {{"var"}, {"pragma_type"}, {"pragma_value", false}})) { return call.bound.unknown; }
   const std::string* type = call.bound.values[1].value.string();
   if (!type) { return call.refuse(because(Why::ArgumentNoString).arg("argument", "pragma_type"), "give its name, such as `\"auto_unroll_max_step\"`"); }
-  if (auto source = source_of(*type, call.bound.values[2].value.string())) {
+  auto source = source_of(call, *type, call.bound.values[2]);
+  reported = e.diagnostics.size();
+  if (source) {
     if (!call.has_loops()) { return eval::Value::error(); }
     auto axis = to_axis(e, call.schedule(), "pragma", call.self.stage, call.bound.values[0]);
     if (!axis) { return call.failed(reported); }
