@@ -394,11 +394,29 @@ auto set_scope(Evaluator& e, const eval::Value& self, const Arguments& a) -> eva
   return scope ? block_step(call, "set_scope", {0, *scope}) : call.refuse(because(Why::ArgumentNoString).arg("argument", "scope"), "give a storage scope, such as `\"shared\"`");
 }
 
+// `s[scan].env_threads([block_x, thread_x])`: the threads that the steps of a scan share. Each step binds its own axes to them, so nothing else is to be done.
+auto env_threads(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "env_threads", a);
+  size_t reported = e.diagnostics.size();
+  if (!call.bind(a, {{"threads"}})) { return call.bound.unknown; }
+  const eval::Argument& given = call.bound.values[0];
+  if (given.value.is_unknown()) { return call.failed(reported); }
+  std::vector<eval::Value> threads{given.value};
+  if (const auto* items = given.value.items()) { threads = *items; }
+  for (const eval::Value& one : threads) {
+    if (one.is_unknown()) { return call.failed(reported); }
+    if (one.as<expressions::ThreadAxisObject>()) { continue; }
+    call.schedule().record.is_stage_refused = true;
+    return e.report(error(Code::ArgumentKind, given.where).arg("wanted", "thread axes").arg("what", eval::describe(one)).remedy("give a list of axes: `[te.thread_axis(\"threadIdx.x\")]`"));
+  }
+  if (call.stage().op->kind != expressions::Operation::Kind::Scan) { return call.refuse(because(Why::NoStageThreads), "`bind` the axes of the stage"); }
+  return {};
+}
+
 // ---- steps without a primitive -------------------------------------------------------------------------------------
 
 struct Untranslated { const char* name; Why why; const char* remedy; };
 constexpr Untranslated untranslated[] = {
-    {"env_threads", Why::NoStageThreads, "`bind` the axes of the stage"},
     {"rolling_buffer", Why::RollUnknown, "use `sch.rolling_buffer` in a schedule of blocks"},
     {"transform_layout", Why::LayoutAxes, "use `sch.transform_layout` in a schedule of blocks"},
 };
@@ -426,8 +444,8 @@ constexpr Method methods[] = {
     {"split", split}, {"tile", tile}, {"fuse", fuse}, {"reorder", reorder}, {"parallel", plain_mark<parallel>}, {"vectorize", plain_mark<vectorize>},
     {"unroll", plain_mark<unroll>}, {"bind", bind}, {"pragma", pragma}, {"tensorize", tensorize}, {"compute_at", compute_at}, {"compute_inline", compute_inline},
     {"compute_root", compute_root}, {"storage_align", storage_align}, {"double_buffer", double_buffer}, {"set_scope", set_scope},
-    {"prefetch", prefetch}, {"env_threads", refused_method<0>}, {"set_store_predicate", set_store_predicate}, {"rolling_buffer", refused_method<1>},
-    {"transform_layout", refused_method<2>},
+    {"prefetch", prefetch}, {"env_threads", env_threads}, {"set_store_predicate", set_store_predicate}, {"rolling_buffer", refused_method<0>},
+    {"transform_layout", refused_method<1>},
 };
 
 // `s.normalize()` gives every loop the begin 0, which loops here always have.
