@@ -1,4 +1,5 @@
 // `te.placeholder`, `te.var`, `te.reduce_axis`, `te.thread_axis` and `te.compute`.
+#include "frontend/te/intrinsic_call.h"
 #include "frontend/te/tensors.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
@@ -106,6 +107,7 @@ auto compute(Evaluator& e, const Arguments& a) -> Value {
   std::vector<Expr> shape;
   std::vector<Name> names;
   if (!to_shape(e, b.values[0], shape) || !axis_names(e, b.values[1], shape.size(), b.values[5], names)) { return Value::error(); }
+  std::vector<Expr> tile_shape(shape.begin() + static_cast<std::ptrdiff_t>(names.size()), shape.end());
   shape.resize(names.size());
   std::vector<IterVar> axis;
   std::vector<Value> indices;
@@ -121,7 +123,16 @@ auto compute(Evaluator& e, const Arguments& a) -> Value {
   Value result = e.call(b.values[1].value, std::move(indices), b.values[1].where);
   if (result.is_unknown()) { return result; }
   std::vector<Expr> body;
-  if (!to_exprs(e, {result, b.values[1].where, {}}, body)) { return Value::error(); }
+  const auto* tiles = result.as<IntrinsicCall>();
+  if (tiles) {
+    auto tile = tile_of_call(e, *tiles, tile_shape);
+    if (!tile) { return Value::error(); }
+    body = std::move(tile->body);
+    axis.insert(axis.end(), tile->axis.begin(), tile->axis.end());
+    shape.insert(shape.end(), tile_shape.begin(), tile_shape.end());
+  } else if (!to_exprs(e, {result, b.values[1].where, {}}, body)) {
+    return Value::error();
+  }
   if (body.empty()) { return wrong_type(e, b.values[1], "a function that gives a value"); }
   if (!are_within_limits(e, body, b.values[1].where)) { return Value::error(); }
   bool reduces = body[0].as<Reduce>() != nullptr;
@@ -145,6 +156,11 @@ auto compute(Evaluator& e, const Arguments& a) -> Value {
   }
   Ref<Operation> op = make_object<Operation>(Operation::Kind::Compute, Name(name), std::move(outputs), a.call);
   auto& fields = const_cast<Operation&>(*op);
+  if (tiles) {
+    fields.intrinsic = Value(tiles->intrinsic);
+    fields.outer_axes = names.size();
+    fields.outer_reduce_axes = tiles->reduce_axis.size();
+  }
   fields.axis = std::move(axis);
   if (const auto* reduce = body[0].as<Reduce>()) { fields.reduce_axis.assign(reduce->axis.begin(), reduce->axis.end()); }
   collect_inputs(body, fields.inputs);

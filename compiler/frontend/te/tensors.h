@@ -28,6 +28,9 @@ class Operation final : public eval::Object {
   std::vector<std::pair<Name, Value>> attrs;
   std::string tag;                                       // any text, for the script
   bool is_hybrid = false;
+  // Compute by a call of a tensor intrinsic: the intrinsic, and the axes outside of its tiles. None: the function makes elements.
+  Value intrinsic;
+  size_t outer_axes = 0, outer_reduce_axes = 0;
   // Extern: buffers that `statement` uses for inputs and outputs
   std::vector<std::pair<Buffer, Buffer>> in_buffers;     // the tensor's buffer, and the statement's
   std::vector<Buffer> out_buffers;
@@ -131,6 +134,9 @@ class DeclaredIntrinsic final : public eval::Object {
   const Name name;
   const Parts parts;
   DeclaredIntrinsic(Name n, Parts p) : Object(&type_tag), name(n), parts(std::move(p)) {}
+  auto is_callable() const -> bool override { return true; }
+  /// `intrin(A[i, 0:16], B[i, 0:16], reduce_axis=k)` in the function of `te.compute` (intrinsic_call.cpp).
+  auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override;
   auto repr() const -> std::string override { return "<tensor intrinsic " + name.str() + ">"; }
 };
 /// The program that computes tensors: its parameters are the placeholders, in the order in which they are found, then the outputs. None: reported.

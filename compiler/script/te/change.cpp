@@ -20,6 +20,16 @@ auto names_of(const Stages& stages, const std::vector<size_t>& axes) -> std::str
   return out;
 }
 
+// The intrinsic that computes a tile with the axis by the operation of the stage; null: the axis is outside of tiles.
+auto intrinsic_of_tile(const Stages& stages, size_t axis) -> const expressions::DeclaredIntrinsic* {
+  const Stage& stage = stages.stages[stages.axes[axis].stage];
+  const auto* intrinsic = stage.op->intrinsic.as<expressions::DeclaredIntrinsic>();
+  if (!intrinsic) { return nullptr; }
+  const expressions::Operation& op = *stage.op;
+  auto is_inner = [&](const std::vector<size_t>& axes, size_t outer) { return std::find(axes.begin() + static_cast<std::ptrdiff_t>(outer), axes.end(), axis) != axes.end(); };
+  return is_inner(stage.axes, op.outer_axes) || is_inner(stage.reduce_axes, op.outer_reduce_axes) ? intrinsic : nullptr;
+}
+
 }  // namespace
 
 auto refuse(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin call, std::string_view step, std::string_view stage, const Reason& why, std::string remedy)
@@ -98,6 +108,10 @@ auto to_axis(eval::Evaluator& evaluator, const ScheduleObject& schedule, std::st
   if (!axis || stages.axes[*axis].stage != stage) {
     Reason why = axis ? because(Why::AxisOfOtherStage).arg("axis", name).arg("stage", stages.stages[stages.axes[*axis].stage].name.view()) : because(Why::AxisOfNoStage).arg("axis", name);
     refuse(evaluator, schedule, argument.where, step, own, why, remedy);
+    return std::nullopt;
+  }
+  if (const auto* intrinsic = intrinsic_of_tile(stages, *axis)) {
+    refuse(evaluator, schedule, argument.where, step, own, because(Why::ComputedByIntrinsic).arg("intrinsic", intrinsic->name.view()), "use an axis around the tile");
     return std::nullopt;
   }
   if (!stages.is_leaf(*axis)) {

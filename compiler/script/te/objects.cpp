@@ -346,6 +346,7 @@ auto compute_inline(Evaluator& e, const eval::Value& self, const Arguments& a) -
   const Stage& stage = call.stage();
   if (stage.is_placeholder || (stage.blocks.empty() && !stage.made_by)) { (void)call.has_loops(); return eval::Value::error(); }
   if (stage.is_output) { return call.refuse(because(Why::Output), "compute inline the stages that it reads"); }
+  if (const auto* intrinsic = stage.op->intrinsic.as<expressions::DeclaredIntrinsic>()) { return call.refuse(because(Why::ComputedByIntrinsic).arg("intrinsic", intrinsic->name.view()), "use `compute_at`"); }
   if (!stage.steps.empty()) { return call.refuse(because(Why::LoopsChangedBefore), "remove those steps"); }
   if (!is_free(call, stage.leaves)) { return eval::Value::error(); }
   bool is_done = call.change([&](Stages& s) {

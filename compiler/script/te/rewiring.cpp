@@ -120,6 +120,7 @@ auto cache_write(Evaluator& e, const eval::Value& self, const Arguments& a) -> e
   if (!scope) { return no(because(Why::ArgumentNoString).arg("argument", "scope"), "give a storage scope, such as `\"shared\"`"); }
   if (of.is_placeholder) { return no(because(Why::Input), "use `cache_read`"); }
   if (of.op->outputs.size() != 1 || stage->size() != 1 || (of.blocks.size() != 1 && !of.made_by)) { return no(because(Why::SeveralOutputs)); }
+  if (const auto* intrinsic = of.op->intrinsic.as<expressions::DeclaredIntrinsic>()) { return no(because(Why::ComputedByIntrinsic).arg("intrinsic", intrinsic->name.view()), "cache a tensor that it reads: `cache_read`"); }
   if (!of.steps.empty()) { return no(because(Why::LoopsChanged), "call `cache_write` before the other steps of the stage"); }
   size_t made = 0;
   bool is_done = change(e, schedule, a.call, [&](Stages& s) {
@@ -220,6 +221,7 @@ auto rfactor(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval:
   const Stage& of = stages.stages[number];
   auto no = [&](const Reason& why, std::string remedy = {}) { return refuse(e, schedule, a.call, "rfactor", of.name.view(), why, std::move(remedy)); };
   if (!stages.axes[*axis].is_reduction) { return no(because(Why::AxisSpatial).arg("axis", stages.axes[*axis].iter.var->name.view()), "give an axis of the reduction, or a part of one"); }
+  if (const auto* intrinsic = of.op->intrinsic.as<expressions::DeclaredIntrinsic>()) { return no(because(Why::ComputedByIntrinsic).arg("intrinsic", intrinsic->name.view()), "remove `rfactor`"); }
   auto is_of_reduction = [&](const AxisStep& one) {
     bool is_loop_step = one.kind == AxisStep::Kind::Split || one.kind == AxisStep::Kind::Fuse || one.kind == AxisStep::Kind::Reorder;
     return is_loop_step && std::all_of(one.inputs.begin(), one.inputs.end(), [&](size_t input) { return stages.axes[input].is_reduction; });

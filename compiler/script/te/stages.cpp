@@ -65,6 +65,26 @@ auto Stages::is_leaf(size_t axis) const -> bool {
   return std::find(leaves.begin(), leaves.end(), axis) != leaves.end();
 }
 
+namespace {
+
+// A stage whose function calls a tensor intrinsic: the intrinsic computes the axes of a tile, which stand inside all others.
+void compute_tiles(Stage& stage) {
+  const expressions::Operation& op = *stage.op;
+  const auto* intrinsic = op.intrinsic.as<expressions::DeclaredIntrinsic>();
+  if (!intrinsic || stage.blocks.empty()) { return; }
+  std::vector<size_t> order(stage.axes.begin(), stage.axes.begin() + static_cast<std::ptrdiff_t>(op.outer_axes));
+  order.insert(order.end(), stage.reduce_axes.begin(), stage.reduce_axes.begin() + static_cast<std::ptrdiff_t>(op.outer_reduce_axes));
+  order.insert(order.end(), stage.axes.begin() + static_cast<std::ptrdiff_t>(op.outer_axes), stage.axes.end());
+  order.insert(order.end(), stage.reduce_axes.begin() + static_cast<std::ptrdiff_t>(op.outer_reduce_axes), stage.reduce_axes.end());
+  if (order != stage.leaves) {
+    stage.steps.push_back({.kind = AxisStep::Kind::Reorder, .inputs = order, .outputs = {}, .factor = {}, .primitive = {}, .values = {}, .call = op.where});
+    stage.leaves = std::move(order);
+  }
+  stage.tensorized.push_back({stage.axes[op.outer_axes], Ref<expressions::DeclaredIntrinsic>(intrinsic), op.where});
+}
+
+}  // namespace
+
 auto make_stages(const expressions::ScheduledProgram& program, const std::vector<Ref<expressions::Operation>>& outputs, schedule::Schedule base) -> Stages {
   Stages out(std::move(base));
   out.parameters = program.parameters;
@@ -88,6 +108,7 @@ auto make_stages(const expressions::ScheduledProgram& program, const std::vector
     stage.leaves = stage.axes;
     stage.leaves.insert(stage.leaves.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
     stage.nest = stage.leaves;
+    compute_tiles(stage);
     out.stages.push_back(std::move(stage));
   }
   return out;
