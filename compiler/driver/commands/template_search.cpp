@@ -44,6 +44,12 @@ auto have_same_parameters(const PrimFunc& a, const PrimFunc& b) -> bool {
   return true;
 }
 
+auto in_words(const Decisions& decisions) -> std::string {
+  std::string out;
+  for (const auto& [name, choice] : decisions.choices) { out += fmt::format("{}{}={}", out.empty() ? "" : ", ", name, choice.text()); }
+  return out;
+}
+
 }  // namespace
 
 TemplateSearch::TemplateSearch(const Selection& selection) : selection_(selection) {
@@ -73,6 +79,7 @@ auto TemplateSearch::run(const tune::Point& point) -> Result<tune::TemplateRun> 
   if (structural_equal(ran.program, selection_.before)) { return tune::TemplateRun{ran.result->trace()}; }
   const PrimFunc own = ran.program->find(selection_.function), written = selection_.before->find(selection_.function);
   if (!own || !written || !have_same_parameters(own, written)) {
+    if (left_out_.empty()) { left_out_ = in_words(decisions(point)); }
     return error(Code::CannotTune).arg("function", selection_.schedule).arg("reason", because(Why::OtherTensorsOfTemplate).text());
   }
   std::vector<IRModule>& known = programs_[structural_hash(ran.program)];
@@ -103,10 +110,7 @@ auto TemplateSearch::space(const tune::SpaceContext& context) -> Result<tune::Sk
 
 auto TemplateSearch::configuration(const std::string& line) -> std::string {
   auto records = script::autotvm::read_autotvm_log("", line);
-  std::string out;
-  if (!records.ok() || records->empty()) { return out; }
-  for (const auto& [name, choice] : records->front().decisions.choices) { out += fmt::format("{}{}={}", out.empty() ? "" : ", ", name, choice.text()); }
-  return out;
+  return records.ok() && !records->empty() ? in_words(records->front().decisions) : std::string();
 }
 
 auto TemplateSearch::is_of_task(const std::string& line) const -> bool {

@@ -24,6 +24,8 @@ class TemplateSearch {
   [[nodiscard]] auto is_of_task(const std::string& line) const -> bool;
   /// The run of the template with the configuration of a record.
   [[nodiscard]] auto run(const std::string& line) const -> Result<script::ScheduleRun>;
+  /// The first configuration whose tensors differ from those of the task, in words: its time cannot be compared, so the search leaves it out. Empty: there was none.
+  [[nodiscard]] auto left_out() const -> const std::string& { return left_out_; }
 
  private:
   const Selection& selection_;
@@ -31,6 +33,7 @@ class TemplateSearch {
   /// The choices that are searched: of a knob with very many, every n-th one.
   std::vector<std::vector<size_t>> searched_;
   std::map<uint64_t, std::vector<IRModule>> programs_;   // that differ from the one of the fallback, by hash: each once
+  std::string left_out_;
   [[nodiscard]] auto decisions(const tune::Point& point) const -> script::autotvm::Decisions;
   [[nodiscard]] auto run(script::autotvm::Decisions decisions) const -> Result<script::ScheduleRun>;
   [[nodiscard]] auto run(const tune::Point& point) -> Result<tune::TemplateRun>;

@@ -272,7 +272,12 @@ auto tune_template(const Arguments& arguments, tune::SessionOptions options, con
   TemplateSearch search(selection);
   options.space = [&](const tune::SpaceContext& context) { return search.space(context); };
   take_search_of_file(arguments, selection, options);
-  if (arguments.has("--explain-space")) { return explain(arguments, selection, options, reporter); }
+  auto left_out = [&] { return fmt::format("configurations such as {} are left out: their choices change the tensors of `{}`, so no time is comparable", search.left_out(), selection.schedule); };
+  if (arguments.has("--explain-space")) {
+    const int status = explain(arguments, selection, options, reporter);
+    if (!search.left_out().empty() && !arguments.json()) { fmt::print(stderr, "note: {}\n", left_out()); }
+    return status;
+  }
   listen_to_signals(options);
   ProgressLine line(arguments.json(), floor_seconds(selection));
   options.on_progress = [&](const tune::Progress& p) { line.show(p); };
@@ -282,6 +287,7 @@ auto tune_template(const Arguments& arguments, tune::SessionOptions options, con
     reporter.report(result.diagnostics(), selection.file.get());
     return reporter.status();
   }
+  if (!search.left_out().empty()) { result->notes.push_back(left_out()); }
   if (result->abandoned) { return report_failure(arguments, "the best was not compared with the program, so it is not offered; the measurements are kept"); }
   const std::vector<Cause> causes = with_reproducers(arguments, options, selection.program.str(), result->causes);
   if (!arguments.json()) { report_causes(arguments.positional()[0], selection.program.str(), causes); }
