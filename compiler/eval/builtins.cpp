@@ -5,6 +5,7 @@
 
 #include "eval/evaluator.h"
 #include "eval/limit_text.h"
+#include "eval/sets.h"
 #include "support/codes.h"
 #include "support/text.h"
 
@@ -459,7 +460,7 @@ constexpr Row rows[] = {
     {"enumerate", enumerate}, {"filter", filter}, {"float", to_float}, {"getattr", getattr}, {"hasattr", hasattr}, {"int", to_int},
     {"isinstance", isinstance}, {"len", len}, {"list", to_list}, {"map", map_of}, {"max", max_of}, {"min", min_of}, {"ord", ord},
     {"pow", pow_of}, {"print", print}, {"range", range}, {"repr", repr}, {"reversed", reversed}, {"round", round_of},
-    {"sorted", sorted}, {"str", to_str}, {"sum", sum}, {"tuple", to_tuple}, {"type", type_of}, {"zip", zip},
+    {"set", make_set}, {"sorted", sorted}, {"str", to_str}, {"sum", sum}, {"tuple", to_tuple}, {"type", type_of}, {"zip", zip},
 };
 
 // One table per thread, since reference counts are not atomic.
@@ -468,7 +469,7 @@ auto table() -> const std::unordered_map<Name, Value>& {
     std::unordered_map<Name, Value> out;
     for (const Row& row : rows) { out.emplace(Name(row.name), make_object<Builtin>(Name(row.name), row.run)); }
     // Other builtins of Python have no meaning here, but using their names is no error.
-    for (const char* name : {"set", "frozenset", "object", "super", "iter", "next", "open", "input", "id", "hash", "bytes", "bytearray", "complex",
+    for (const char* name : {"frozenset", "object", "super", "iter", "next", "open", "input", "id", "hash", "bytes", "bytearray", "complex",
                              "callable", "classmethod", "staticmethod", "property", "slice", "format", "vars", "dir", "globals", "locals",
                              "Exception", "ValueError", "TypeError", "RuntimeError", "AssertionError", "NotImplementedError", "KeyError",
                              "IndexError", "AttributeError", "LookupError", "NameError", "ImportError", "OSError", "ArithmeticError", "ZeroDivisionError",

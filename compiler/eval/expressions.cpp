@@ -4,18 +4,32 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "eval/format.h"
 #include "eval/limit_text.h"
+#include "eval/sets.h"
 #include "eval/wide_int.h"
 #include "support/codes.h"
 
 namespace loopsmith::eval {
 
 using namespace syntax;
+
+namespace {
+
+auto set_of(Evaluator& e, const std::vector<Value>& items, const std::function<Origin(size_t)>& place) -> Value {
+  Ref<Set> out = make_object<Set>();
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!add_to_set(e, *out, {items[i], place(i), {}})) { return Value::error(); }
+  }
+  return out;
+}
+
+}  // namespace
 
 auto Evaluator::eval(const Expr& expr, const ScopeRef& scope) -> Value {
   if (!step(expr.origin())) { return Value::error(); }
@@ -52,6 +66,14 @@ auto Evaluator::eval(const Expr& expr, const ScopeRef& scope) -> Value {
       std::vector<Value> items;
       Value unknown = eval_items(static_cast<const ListExpr&>(expr).elements, scope, items);
       return unknown.is_unknown() ? unknown : Value::list(std::move(items));
+    }
+    case Kind::Set: {
+      std::vector<Value> items;
+      const auto& elements = static_cast<const SetExpr&>(expr).elements;
+      Value unknown = eval_items(elements, scope, items);
+      // `*items` has no place for each of its items.
+      const bool has_places = items.size() == elements.size();
+      return unknown.is_unknown() ? unknown : set_of(*this, items, [&](size_t i) { return has_places ? elements[static_cast<uint32_t>(i)]->origin() : expr.origin(); });
     }
     case Kind::Dict: return eval_dict(static_cast<const DictExpr&>(expr), scope);
     case Kind::Unary: {
@@ -330,7 +352,6 @@ auto Evaluator::comprehend(const ComprehensionExpr& expr, size_t clause, const S
 }
 
 auto Evaluator::eval_comprehension(const ComprehensionExpr& expr, const ScopeRef& scope) -> Value {
-  if (expr.which == ComprehensionKind::Set) { return opaque(expr.origin()); }
   ScopeRef inner = new_scope(scope);
   std::vector<Value> list;
   if (expr.which == ComprehensionKind::Dict) {
@@ -340,7 +361,8 @@ auto Evaluator::eval_comprehension(const ComprehensionExpr& expr, const ScopeRef
   }
   // Evaluates a generator at once: expressions here have no effects that a script could notice.
   Value status = comprehend(expr, 0, inner, list, nullptr);
-  return status.is_unknown() ? status : Value::list(std::move(list));
+  if (status.is_unknown()) { return status; }
+  return expr.which == ComprehensionKind::Set ? set_of(*this, list, [&](size_t) { return expr.element->origin(); }) : Value::list(std::move(list));
 }
 
 auto Evaluator::eval_parts(const syntax::List<FStringPart>& parts, const ScopeRef& scope, Origin where, std::string& out) -> Value {

@@ -7,6 +7,7 @@
 
 #include "eval/format.h"
 #include "eval/limit_text.h"
+#include "eval/sets.h"
 #include "support/codes.h"
 
 namespace loopsmith::eval {
@@ -242,6 +243,8 @@ auto Evaluator::compare(CompareOp op, const Argument& left, const Argument& righ
       found = find_text(*text, *part) != std::string::npos;
     } else if (const auto* dict = b.as<eval::Dict>()) {
       found = dict->find(a) != nullptr;
+    } else if (const auto* set = b.as<eval::Set>()) {
+      found = set->contains(a);
     } else {
       auto items = iterate(right);
       if (!items) { return Value::error(); }

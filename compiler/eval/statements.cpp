@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "eval/not_made.h"
+#include "eval/sets.h"
 #include "support/codes.h"
 #include "support/guards.h"
 
@@ -180,6 +181,11 @@ auto Evaluator::exec_assignment(const Stmt& stmt, const ScopeRef& scope) -> Flow
     return Flow::Next;
   }
   Value value = binary(s.op, old, right, s.origin());
+  if (const auto* set = old.value.as<eval::Set>(); set && value.as<eval::Set>()) {
+    // `x |= y` changes the set in place.
+    set->take(*value.as<eval::Set>());
+    return Flow::Next;
+  }
   return value.is_error() || !assign(*s.target, {std::move(value), s.origin(), {}}, scope) ? Flow::Failed : Flow::Next;
 }
 
