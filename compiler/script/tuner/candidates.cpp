@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "script/objects.h"
+#include "script/tuner/local_functions.h"
 #include "script/tuner/members.h"
 #include "script/tuner/numbers.h"
 #include "script/tuner/pieces.h"
@@ -192,6 +195,17 @@ auto result_of(Evaluator& e, const char* name, const char* value, const Argument
 auto make_builder_result(Evaluator& e, const Arguments& given) -> Value { return result_of(e, "BuilderResult", "artifact_path", given); }
 auto make_runner_result(Evaluator& e, const Arguments& given) -> Value { return result_of(e, "RunnerResult", "run_secs", given); }
 
+/// An `EvaluatorConfig`, also as the dictionary of its members, by which the command line of a search names it.
+auto config_of(const Value& given) -> Value {
+  const auto* dict = given.as<eval::Dict>();
+  if (!dict) { return given; }
+  auto out = eval::make_object<eval::Namespace>(Name("EvaluatorConfig"), any_name);
+  for (const auto& [key, value] : dict->entries()) {
+    if (key.string()) { add_member(out, *key.string(), value); }
+  }
+  return value_of(out);
+}
+
 // The tuner's own workers, which take TVM's limits of time. The tuner chooses the numbers of repetitions itself, so an `EvaluatorConfig` has no effect.
 auto local(Evaluator& e, PieceKind kind, const Arguments& given, std::initializer_list<const char*> names) -> Value {
   eval::BoundArguments bound;
@@ -200,10 +214,15 @@ auto local(Evaluator& e, PieceKind kind, const Arguments& given, std::initialize
   if (!eval::bind_arguments(e, kind == PieceKind::Builder ? "LocalBuilder" : "LocalRunner", given, parameters, bound)) { return bound.unknown; }
   double limit = 0;
   Value alloc_argument;
+  LocalArguments functions;
+  // Their workers call the functions that surround a build or a measurement only where the file replaces that, too.
+  const std::string_view first = kind == PieceKind::Builder ? "" : "f_run_evaluator";
+  auto is_replaced = [&] { return std::any_of(functions.begin(), functions.end(), [&](const auto& one) { return first.empty() ? one.first.view().starts_with("f_") : one.first.view() == first; }); };
   for (size_t i = 0; i < parameters.size(); ++i) {
     const std::string_view name = parameters[i].name.view();
     const Argument& one = bound.values[i];
     const bool has_no_effect = name == "evaluator_config" || name == "max_workers" || (name == "alloc_repeat" && one.value.to_int() == 1) || (name == "cooldown_sec" && one.value.to_float() == 0.0);
+    if (name == "evaluator_config" && bound.given[i]) { functions.emplace_back(parameters[i].name, config_of(one.value)); }
     if (!bound.given[i] || one.value.is_none() || has_no_effect) { continue; }
     const auto wrong = [&](std::string expected) { return e.report(error(Code::WrongType, one.where).arg("expected", std::move(expected)).arg("found", eval::describe(one.value))); };
     if (name == "timeout_sec") {
@@ -212,9 +231,19 @@ auto local(Evaluator& e, PieceKind kind, const Arguments& given, std::initialize
     } else if (name == "f_alloc_argument") {
       if (!one.value.as<eval::Function>()) { return wrong("`f_alloc_argument` as a function by `def` at the top of the file"); }
       alloc_argument = one.value;
+      functions.emplace_back(parameters[i].name, one.value);
+    } else if (one.value.as<eval::Function>()) {
+      functions.emplace_back(parameters[i].name, one.value);
     } else {
-      return wrong(fmt::format("`{}` as None: the tuner's workers build and measure themselves; a class that derives from `{}` replaces them", name, kind == PieceKind::Builder ? "ms.builder.PyBuilder" : "ms.runner.PyRunner"));
+      return wrong(fmt::format("`{}` as a function by `def` at the top of the file", name));
     }
+  }
+  if (is_replaced()) { return piece_of_functions(kind, functions); }
+  for (const auto& [name, value] : functions) {
+    if (name.view() == "evaluator_config" || name.view() == "f_alloc_argument") { continue; }
+    return e.report(error(Code::WrongType, bound.values[static_cast<size_t>(std::find_if(parameters.begin(), parameters.end(), [&](const auto& one) { return one.name == name; }) - parameters.begin())].where)
+                        .arg("expected", fmt::format("`{}`, beside which `{}` is called: the tuner's own workers call no functions", kind == PieceKind::Builder ? "f_build" : "f_run_evaluator", name.view()))
+                        .arg("found", fmt::format("`{}` alone", name.view())));
   }
   return value_of(eval::make_object<LocalWorkers>(kind, limit, std::move(alloc_argument)));
 }

@@ -60,6 +60,7 @@ class WrittenRunner final : public CandidateRunner {
     script::add_member(out, "mod", script::value_of(eval::make_object<frontend::ProgramObject>(sch.module(), task.function, sch.module()->functions.size() == 1, Origin())));
     script::add_member(out, "sch", script::value_of(eval::make_object<script::ScheduleObject>(sch)));
     script::add_member(out, "args_info", script::arguments_of(sch));
+    script::add_member(out, "target", Value::str(task.target.str()));
     if (artifact) {
       script::add_member(out, "artifact_path", Value::str(*artifact));
       script::add_member(out, "device_type", Value::str(is_gpu_target(task.target.kind) ? task.target.kind : std::string("cpu")));
