@@ -62,19 +62,21 @@ auto tvm_target(const std::string& text) -> json {
   if (!target->triple.empty()) { out["mtriple"] = target->triple; }
   if (!target->features.empty()) { out["mattr"] = target->features; }
   if (target->cores > 0) { out["num-cores"] = target->cores; }
+  for (const auto& [name, value] : target->others) {
+    const auto number = parse_number(value, 0, 1LL << 40);
+    out[name] = number ? json(*number) : json(value);
+  }
   return out;
 }
-auto target_of_tvm(const json& target) -> std::string {
-  if (target.is_string()) {
-    auto read = target::parse(target.get<std::string>());
-    return read ? read->str() : "";
-  }
+/// The options that are kept in targets of ours, in the form of TVM's text.
+auto target_text_of_tvm(const json& target) -> std::string {
+  if (target.is_string()) { return target.get<std::string>(); }
   if (!target.is_object()) { return ""; }
   // TVM writes the kind as a name, or as an object that contains the name.
   auto kind = target.find("kind");
   std::string text = kind != target.end() && kind->is_object() ? text_in(*kind, "name") : text_in(target, "kind");
   if (text.empty()) { return ""; }
-  for (const char* key : {"mcpu", "mtriple"}) {
+  for (const char* key : {"mcpu", "mtriple", "arch"}) {
     if (auto found = target.find(key); found != target.end() && found->is_string()) { text += fmt::format(" -{}={}", key, found->get<std::string>()); }
   }
   if (auto cores = number_in(target, "num-cores", 1, 1 << 20); cores && *cores > 0) { text += fmt::format(" -num-cores={}", *cores); }
@@ -84,8 +86,7 @@ auto target_of_tvm(const json& target) -> std::string {
     if (feature.is_string()) { features += (features.empty() ? "" : ",") + feature.get<std::string>(); }
   }
   if (!features.empty()) { text += " -mattr=" + features; }
-  auto read = target::parse(text);
-  return read ? read->str() : "";
+  return text;
 }
 
 /// The arguments of a function in the form of a record.
@@ -187,7 +188,9 @@ auto read_tvm_record(const json& line, const std::string& place) -> Result<TvmRe
     }
   }
   out.seconds = count > 0 && sum / static_cast<double>(count) < 1e9 ? sum / static_cast<double>(count) : 0;
-  out.target = target_of_tvm(record[2]);
+  const std::string target = target_text_of_tvm(record[2]);
+  auto known = target::parse(target);
+  (known ? out.target : out.unknown_target) = known ? known->str() : target;
   for (const json& argument : record.size() > 3 && record[3].is_array() ? record[3] : json::array()) {
     if (!argument.is_array() || argument.size() != 3 || !argument[1].is_string() || !argument[2].is_array()) { return unreadable(place, because(Why::NotTvmArguments)); }
     out.arguments.push_back(argument[1].get<std::string>() + argument[2].dump());

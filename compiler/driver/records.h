@@ -37,6 +37,7 @@ struct TvmRecord {
   int64_t workload = 0;      // line of `database_workload.json`, from 0
   std::string trace;
   std::string target;        // canonical text; empty: an unknown target
+  std::string unknown_target = {};   // its text, in TVM's words
   double seconds = 0;        // the mean; 0: not measured
   std::vector<std::string> arguments;   // as `float32[24, 40]`; empty: not in the record
 };

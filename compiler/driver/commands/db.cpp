@@ -92,7 +92,12 @@ auto lines_of(const std::string& text) -> std::vector<std::pair<size_t, std::str
   return out;
 }
 
-struct Taken { size_t added = 0, known = 0, refused = 0; };
+struct Taken {
+  size_t added = 0, known = 0;
+  size_t refused = 0;                        // their traces do not apply, or they are of another task
+  size_t of_other_targets = 0;               // that are not known here
+  std::string other_target = {};             // of the first one
+};
 
 /// Adds a record that is not in the database yet.
 auto take(tune::Database& database, const ReadRecord& read, Taken& taken) -> Status {
@@ -124,7 +129,11 @@ constexpr const char* tvm_machine = "unknown (imported from TVM)";
 auto take_tvm_record(tune::Database& database, const TvmRecord& read, const IRModule& program, const std::string& name, int trial, Taken& taken, const std::string& line = {}) -> Status {
   auto trace = schedule::trace_from_json(read.trace);
   schedule::Schedule sch(program, 1);
-  if (!trace || !sch.replay(*trace) || read.target.empty()) {
+  if (read.target.empty()) {
+    if (taken.of_other_targets++ == 0) { taken.other_target = read.unknown_target; }
+    return ok();
+  }
+  if (!trace || !sch.replay(*trace)) {
     ++taken.refused;
     return ok();
   }
@@ -330,10 +339,11 @@ auto import_records(Request& request) -> int {
   if (!done) { return request.fail(done.diagnostics()); }
   if (auto kept = into->sync(); !kept) { return request.fail(kept.diagnostics()); }
   if (request.arguments.json()) {
-    print_line({{"added", taken.added}, {"known", taken.known}, {"refused", taken.refused}});
+    print_line({{"added", taken.added}, {"known", taken.known}, {"refused", taken.refused}, {"of_other_targets", taken.of_other_targets}});
   } else {
-    fmt::print("{} added, {} known already{}\n", count_text(taken.added, "trial"), taken.known,
-               taken.refused > 0 ? fmt::format(", {} left out: their traces do not apply to {}", taken.refused, selection ? fmt::format("`{}`", selection->program.str()) : "their programs") : "");
+    const std::string refused = taken.refused > 0 ? fmt::format(", {} left out: their traces do not apply to {}", taken.refused, selection ? fmt::format("`{}`", selection->program.str()) : "their programs") : "";
+    const std::string others = taken.of_other_targets > 0 ? fmt::format(", {} left out: {}", taken.of_other_targets, taken.other_target.empty() ? "they name no target" : fmt::format("`{}` is not a target that is known here", taken.other_target)) : "";
+    fmt::print("{} added, {} known already{}{}\n", count_text(taken.added, "trial"), taken.known, refused, others);
   }
   return exit_done;
 }
@@ -461,6 +471,7 @@ auto pick_workload(const Request& request, const Workloads& workloads) -> Result
   }
   if (picked != nullptr) { return picked; }
   Diagnostic d = unreadable(request.path, because(Why::NoTrialsOf).arg("subject", request.subject()));
+  if (request.arguments.has("--target")) { return std::move(d).remedy("pick a target of `loopsmith db list` by a part of its text, or leave `--target` out"); }
   std::string meant = closest(request.subject(), names);
   return meant.empty() ? std::move(d) : std::move(d).remedy(fmt::format("did you mean `{}`?", meant));
 }
