@@ -304,12 +304,14 @@ void typing_in_one(const Options& options) {
   }
 }
 
-void schedule_edits(const Options& options) {
-  Row row{"edit in a 60-line schedule to its results", "conv nest", 20};
+/// The times from an edit of a number in a schedule to its results; empty: the row was reported.
+auto edit_times(const Options& options, const Row& row, const std::string& uri, const std::string& text) -> std::pair<Samples, size_t> {
+  auto fail = [&](const char* why) {
+    failed(row, why);
+    return std::pair(Samples(), size_t{0});
+  };
   auto editor = Editor::start(options.program);
-  if (!editor) { return failed(row, "the server did not answer"); }
-  std::string uri = "file:///conv.tir";
-  std::string text = bench::long_schedule();
+  if (!editor) { return fail("the server did not answer"); }
   std::vector<std::pair<uint32_t, uint32_t>> places;  // the places of numbers that can be replaced
   uint32_t number = 0;
   std::istringstream lines(text);
@@ -317,9 +319,9 @@ void schedule_edits(const Options& options) {
     if (line.ends_with(", \"tile\", 1)")) { places.emplace_back(number, static_cast<uint32_t>(line.size() - 2)); }
   }
   editor->open(uri, text);
-  if (places.empty() || !editor->settle(uri, 1)) { return failed(row, "the schedule did not run"); }
+  if (places.empty() || !editor->settle(uri, 1)) { return fail("the schedule did not run"); }
   // The diagnostics of this version arrived while the test waited for it.
-  if (editor->problems() > 0) { return failed(row, "the schedule has mistakes"); }
+  if (editor->problems() > 0) { return fail("the schedule has mistakes"); }
   int64_t version = 1;
   Samples times = sample(options.quick ? 40 : 300, options.quick ? 1.5 : 10, [&] {
     auto [line, column] = places[static_cast<size_t>(version) % places.size()];
@@ -327,9 +329,26 @@ void schedule_edits(const Options& options) {
     auto at = editor->settle(uri, ++version);
     return at ? seconds(*at - sent) : -1;
   });
-  if (times.empty()) { return failed(row, "no results came"); }
+  if (times.empty()) { return fail("no results came"); }
+  return {std::move(times), places.size()};
+}
+
+void schedule_edits(const Options& options) {
+  const Row row{"edit in a 60-line schedule to its results", "conv nest", 20};
+  auto [times, places] = edit_times(options, row, "file:///conv.tir", bench::long_schedule());
+  if (times.empty()) { return; }
+  report(row, percentile(times, 0.95) * 1e3, of("p95", times), 0, fmt::format("median {}; {} places, early to last", duration_text(median(times)), places));
+}
+
+/// Stages have the budget of blocks, although a statement translates all steps anew.
+void stage_edits(const Options& options) {
+  const Row row{"edit in 30 steps on stages to their results", "packed product", 20};
+  auto [blocks, block_places] = edit_times(options, row, "file:///blocks.tir", bench::block_schedule());
+  if (blocks.empty()) { return; }
+  auto [times, places] = edit_times(options, row, "file:///stages.py", bench::stage_schedule());
+  if (times.empty()) { return; }
   report(row, percentile(times, 0.95) * 1e3, of("p95", times), 0,
-         fmt::format("median {}; {} places, early to last", duration_text(median(times)), places.size()));
+         fmt::format("median {}; {:.2f} times the median of these steps on blocks, {}", duration_text(median(times)), median(times) / median(blocks), duration_text(median(blocks))));
 }
 
 /// Cancels running work: measures the time until the next request is answered, and until a search reports its end. The search then compares its
@@ -634,6 +653,7 @@ auto all(const Options& options) -> int {
   typing(options, can_tune, folder);
   typing_in_one(options);
   schedule_edits(options);
+  stage_edits(options);
   cancelling(options, can_tune);
   open_files(options);
   reading(options);

@@ -162,4 +162,107 @@ def by_hand(sch: tir.Schedule) -> None:
 )";
 }
 
+auto stage_schedule() -> std::string {
+  return R"(from tvm import te
+
+M, K, N = 128, 128, 128
+A = te.placeholder((M, K), name="A")
+B = te.placeholder((K, N), name="B")
+k = te.reduce_axis((0, K), name="k")
+packed = te.compute((N // 16, K, 16), lambda t, p, j: B[p, t * 16 + j], name="packed")
+C = te.compute((M, N), lambda i, j: te.sum(A[i, k] * packed[j // 16, k, j % 16], axis=k), name="C")
+D = te.compute((M, N), lambda i, j: te.max(C[i, j], 0.0), name="D")
+s = te.create_schedule(D.op)
+i, j = s[D].op.axis
+i0, i1 = s[D].split(i, factor=32)
+j0, j1 = s[D].split(j, factor=32)
+s[D].reorder(i0, j0, i1, j1)
+s[D].pragma(i1, "tile", 1)
+j2, j3 = s[D].split(j1, factor=16)
+s[D].vectorize(j3)
+f = s[D].fuse(i0, j0)
+s[D].parallel(f)
+s[D].pragma(f, "tile", 1)
+s[C].compute_at(s[D], f)
+ci, cj = s[C].op.axis
+(ck,) = s[C].op.reduce_axis
+k0, k1 = s[C].split(ck, factor=4)
+c0, c1 = s[C].split(cj, factor=16)
+r0, r1 = s[C].split(ci, factor=4)
+s[C].reorder(r0, c0, k0, k1, r1, c1)
+s[C].unroll(k1)
+s[C].unroll(r1)
+s[C].vectorize(c1)
+s[C].pragma(k0, "tile", 1)
+s[C].pragma(r0, "tile", 1)
+pt, pk, pj = s[packed].op.axis
+p0, p1 = s[packed].split(pk, factor=8)
+s[packed].reorder(p0, pt, p1, pj)
+s[packed].unroll(p1)
+s[packed].vectorize(pj)
+s[packed].parallel(p0)
+s[packed].pragma(pt, "tile", 1)
+s[packed].storage_align(packed.op.axis[1], 16, 0)
+)";
+}
+
+auto block_schedule() -> std::string {
+  return R"(@T.prim_func
+def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"), D: T.Buffer((128, 128), "float32")):
+    packed = T.alloc_buffer((8, 128, 16))
+    C = T.alloc_buffer((128, 128))
+    for t, p, j in T.grid(8, 128, 16):
+        with T.block("packed"):
+            vt, vp, vj = T.axis.remap("SSS", [t, p, j])
+            packed[vt, vp, vj] = B[vp, vt * 16 + vj]
+    for i, j, k in T.grid(128, 128, 128):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * packed[vj // 16, vk, vj % 16]
+    for i, j in T.grid(128, 128):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = T.max(C[vi, vj], T.float32(0))
+
+
+@ls.schedule(main, target="llvm")
+def by_blocks(sch: tir.Schedule) -> None:
+    packed = sch.get_block("packed")
+    c = sch.get_block("C")
+    d = sch.get_block("D")
+    i, j = sch.get_loops(d)
+    i0, i1 = sch.split(i, factors=[None, 32])
+    j0, j1 = sch.split(j, factors=[None, 32])
+    sch.reorder(i0, j0, i1, j1)
+    sch.annotate(i1, "tile", 1)
+    j2, j3 = sch.split(j1, factors=[None, 16])
+    sch.vectorize(j3)
+    f = sch.fuse(i0, j0)
+    sch.parallel(f)
+    sch.annotate(f, "tile", 1)
+    sch.compute_at(c, f, preserve_unit_loops=True)
+    _, ci, cj, ck = sch.get_loops(c)
+    k0, k1 = sch.split(ck, factors=[None, 4])
+    c0, c1 = sch.split(cj, factors=[None, 16])
+    r0, r1 = sch.split(ci, factors=[None, 4])
+    sch.reorder(r0, c0, k0, k1, r1, c1)
+    sch.unroll(k1)
+    sch.unroll(r1)
+    sch.vectorize(c1)
+    sch.annotate(k0, "tile", 1)
+    sch.annotate(r0, "tile", 1)
+    pt, pk, pj = sch.get_loops(packed)
+    p0, p1 = sch.split(pk, factors=[None, 8])
+    sch.reorder(p0, pt, p1, pj)
+    sch.unroll(p1)
+    sch.vectorize(pj)
+    sch.parallel(p0)
+    sch.annotate(pt, "tile", 1)
+    sch.storage_align(packed, 0, 1, 16, 0)
+    sch.decompose_reduction(c, k0)
+)";
+}
+
 }  // namespace loopsmith::bench

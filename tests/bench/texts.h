@@ -20,4 +20,8 @@ inline constexpr int statement_typing_line = 3;
 /// A convolution of four blocks and a schedule of 60 statements; lines that hold `, "tile", 1)` can be edited.
 [[nodiscard]] auto long_schedule() -> std::string;
 
+/// A product with a packed operand, and its schedule of 30 steps: of stages in Python, and of blocks. Both schedules have the same result; lines as above can be edited.
+[[nodiscard]] auto stage_schedule() -> std::string;
+[[nodiscard]] auto block_schedule() -> std::string;
+
 }  // namespace loopsmith::bench
