@@ -159,7 +159,7 @@ auto variable_of_script(const Item& item) -> const NameExpr* {
 }  // namespace
 
 auto next_made_schedule(std::string_view text, size_t from) -> size_t {
-  return std::min({text.find("Schedule(", from), text.find("create_schedule(", from), text.find(".apply_best(", from), text.find(".apply_steps_from_state(", from)});
+  return std::min({text.find("Schedule(", from), text.find("create_schedule(", from), text.find(".apply_best(", from), text.find(".apply_steps_from_state(", from), text.find(".auto_schedule(", from)});
 }
 
 auto makes_stages(const CallExpr& call) -> bool {

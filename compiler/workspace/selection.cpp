@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "frontend/lower.h"
+#include "script/auto_scheduler/tasks.h"
 #include "script/autotvm/space.h"
 #include "script/file_calls.h"
 #include "support/codes.h"
@@ -139,7 +140,7 @@ auto tunables_in(const Snapshot& snapshot, Span span) -> std::vector<Tunable> {
     const auto* assign = statement.as<syntax::AssignStmt>();
     const auto* call = assign && assign->targets.size() == 1 ? assign->value->as<syntax::CallExpr>() : nullptr;
     const auto* variable = call ? assign->targets[0]->as<syntax::NameExpr>() : nullptr;
-    if (!variable || !(script::last_name(*call->callee) == "SearchTask")) { return; }
+    if (!variable || !script::auto_scheduler::makes_task(*call)) { return; }
     auto whole = snapshot.syntax().resolve(statement.origin());
     auto name = snapshot.syntax().resolve(variable->origin());
     if (whole && name && whole->end >= span.begin && whole->begin <= span.end) { found.push_back({variable->name.str(), *whole, *name}); }

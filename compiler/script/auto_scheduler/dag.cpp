@@ -347,6 +347,56 @@ auto task_of_key(const Value& key) -> const TaskValue* {
   return object ? &object->task : nullptr;
 }
 
+namespace {
+
+// The input and the result of the fastest record in a log. The file is read when a statement asks for a member: the value itself may be made before it is known which file runs.
+class RecordObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  RecordObject(TaskValue t, eval::Argument p, Origin c) : Object(&type_tag), task(std::move(t)), path(std::move(p)), call(c) {}
+  const TaskValue task;
+  const eval::Argument path;
+  const Origin call;
+  auto get_attribute(Evaluator& e, Name member, Origin where) const -> std::optional<Value> override {
+    static const Name state("state"), costs("costs");
+    if (member == state) { return state_of_best(e); }
+    if (!(member == costs)) { return e.opaque(where); }
+    auto record = best_record(e, task, path);
+    return record ? Value::list({record->seconds.begin(), record->seconds.end()}) : Value::error();
+  }
+  void attribute_names(std::vector<Name>& out) const override {
+    for (const char* name : {"state", "costs"}) { out.emplace_back(name); }
+  }
+  auto repr() const -> std::string override { return "a record of the auto-scheduler"; }
+
+ private:
+  [[nodiscard]] auto state_of_best(Evaluator& e) const -> Value {
+    auto record = best_record(e, task, path);
+    auto prepared = record ? prepare(e, *task.tensors, call) : std::nullopt;
+    if (!prepared) { return Value::error(); }
+    State made(*prepared->stages, *task.tensors);
+    for (const Step& step : record->steps) {
+      std::string why = made.apply(step);
+      if (why.empty()) { continue; }
+      return e.report(error(Code::RecordRefused, call).arg("number", static_cast<int64_t>(record->number)).arg("file", *path.value.string()).arg("reason", std::move(why))
+                          .remedy("use a log of this workload, or of the version of TVM that wrote it"));
+    }
+    return Value(eval::make_object<StateObject>(std::move(made), task.tensors));
+  }
+};
+const eval::TypeTag RecordObject::type_tag{"a record of the auto-scheduler"};
+
+}  // namespace
+
+auto load_best_record(Evaluator& e, const Arguments& a) -> Value {
+  eval::BoundArguments b;
+  if (!eval::bind_arguments(e, "load_best_record", a, {{Name("filename")}, {Name("workload_key"), false}, {Name("target"), false}, {Name("include_compatible"), false}}, b)) { return b.unknown; }
+  const TaskValue* task = b.given[1] ? task_of_key(b.values[1].value) : nullptr;
+  if (!task) { return e.opaque(a.call); }
+  const Value record(eval::make_object<RecordObject>(*task, b.values[0], a.call));
+  return Value::tuple({record, record});
+}
+
 RunningFile::RunningFile(const frontend::File& file) : before_(std::exchange(running, &file)) {}
 RunningFile::~RunningFile() { running = before_; }
 

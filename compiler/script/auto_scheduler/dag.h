@@ -40,6 +40,8 @@ struct TaskValue {
 auto compute_dag(eval::Evaluator& evaluator, const eval::Arguments& arguments) -> eval::Value;
 /// `auto_scheduler.make_workload_key(FUNC, ARGS)`.
 auto make_workload_key(eval::Evaluator& evaluator, const eval::Arguments& arguments) -> eval::Value;
+/// `auto_scheduler.load_best_record(LOG, WORKLOAD_KEY)`, or `load_best`: an input with the `state` of the fastest record and its `task`, and a result with its `costs`.
+auto load_best_record(eval::Evaluator& evaluator, const eval::Arguments& arguments) -> eval::Value;
 /// The tensors of a workload key; null: the value is none.
 [[nodiscard]] auto task_of_key(const eval::Value& key) -> const TaskValue*;
 

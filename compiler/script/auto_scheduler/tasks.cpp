@@ -10,6 +10,7 @@
 #include "script/auto_scheduler/dag.h"
 #include "script/file_calls.h"
 #include "script/objects.h"
+#include "script/tuner/members.h"
 #include "support/codes.h"
 #include "support/guards.h"
 
@@ -20,6 +21,9 @@ using eval::Arguments;
 using eval::Evaluator;
 using eval::Value;
 using frontend::te::Operation;
+
+// The name that TVM takes without an argument.
+constexpr const char* usual_log = "auto_scheduler_tuning.json";
 
 auto identity(Evaluator&, const Arguments& a) -> Value { return a.all.empty() ? Value() : a.all.front().value; }
 // `@register_workload`, `@register_workload("name")`.
@@ -81,6 +85,40 @@ auto search_task(Evaluator& e, const Arguments& a) -> Value {
   return object ? with_task(*object, std::move(task)) : program;
 }
 
+// `RecordToFile(F)` and `TuningOptions(measure_callbacks=[...])`, of which only the log matters here.
+auto record_to_file(Evaluator& e, const Arguments& a) -> Value {
+  const eval::Argument* given = argument_of(a, 0, "filename");
+  auto out = eval::make_object<eval::Namespace>(Name("RecordToFile"), any_name);
+  add_member(out, "filename", given ? given->value : Value::str(usual_log));
+  return value_of(out);
+}
+auto tuning_options(Evaluator&, const Arguments& a) -> Value {
+  const eval::Argument* callbacks = a.keyword(Name("measure_callbacks"));
+  auto out = eval::make_object<eval::Namespace>(Name("TuningOptions"), any_name);
+  add_member(out, "measure_callbacks", callbacks ? callbacks->value : Value::list({}));
+  return value_of(out);
+}
+auto log_of_options(const Value& options) -> std::optional<Value> {
+  const auto* given = options.as<eval::Namespace>();
+  const Value* callbacks = given ? given->find(Name("measure_callbacks")) : nullptr;
+  for (const Value& one : callbacks && callbacks->items() ? *callbacks->items() : std::vector<Value>()) {
+    const auto* callback = one.as<eval::Namespace>();
+    const Value* file = callback ? callback->find(Name("filename")) : nullptr;
+    if (file && file->string()) { return *file; }
+  }
+  return std::nullopt;
+}
+
+// `auto_schedule(task, search_policy, tuning_options)` of the first version of the auto-scheduler: the search is `loopsmith tune`, so the schedule is that of the best record in its log.
+auto auto_schedule(Evaluator& e, const Arguments& a) -> Value {
+  const eval::Argument* task = argument_of(a, 0, "task");
+  const eval::Argument* options = argument_of(a, 2, "tuning_options");
+  const std::optional<Value> log = options ? log_of_options(options->value) : std::nullopt;
+  if (!task || !log) { return e.opaque(a.call); }
+  const Value best = e.attribute(*task, Name("apply_best"), a.call);
+  return best.is_unknown() ? best : e.call(best, {*log}, a.call);
+}
+
 // Options, cost models and measuring matter only when Python runs.
 auto unknown_member(Name) -> std::optional<Value> { return Value::opaque(); }
 
@@ -97,10 +135,9 @@ auto variable_of(frontend::File& file, const syntax::CallExpr& call) -> Name {
 }
 
 auto read_task(frontend::File& file, const syntax::CallExpr& call) -> std::optional<Task> {
-  static const Name search_task_name("SearchTask");
   const syntax::Expr* func = written_argument(call, 0, "func");
   const syntax::Expr* args = written_argument(call, 1, "args");
-  if (!(last_name(*call.callee) == search_task_name) || !func || !args) { return std::nullopt; }
+  if (!makes_task(call) || !func || !args) { return std::nullopt; }
   const Value function = value_in_file(file, *func), values = value_in_file(file, *args);
   const auto* callee = function.as<eval::Function>();
   if (!callee || !values.items()) { return std::nullopt; }
@@ -122,10 +159,19 @@ auto namespace_auto_scheduler() -> const Value& {
     members.add(Name("make_workload_key"), Value(eval::make_object<eval::Builtin>(Name("make_workload_key"), make_workload_key)));
     members.add(Name("PreloadCustomSketchRule"), custom_rule_type());
     members.add(Name("loop_state"), loop_state_namespace());
-    members.add(Name("SearchTask"), Value(eval::make_object<eval::Builtin>(Name("SearchTask"), search_task)));
+    for (const char* name : {"SearchTask", "create_task"}) { members.add(Name(name), builtin(name, search_task)); }
+    for (const char* name : {"load_best_record", "load_best"}) { members.add(Name(name), builtin(name, load_best_record)); }
+    members.add(Name("RecordToFile"), builtin("RecordToFile", record_to_file));
+    members.add(Name("TuningOptions"), builtin("TuningOptions", tuning_options));
+    members.add(Name("auto_schedule"), builtin("auto_schedule", auto_schedule));
     return Value(made);
   }();
   return space;
+}
+
+auto makes_task(const syntax::CallExpr& call) -> bool {
+  const Name name = last_name(*call.callee);
+  return name == "SearchTask" || (name == "create_task" && call.callee->as<syntax::AttributeExpr>());
 }
 
 auto tasks_of(frontend::File& file) -> std::vector<Task> {
@@ -138,12 +184,14 @@ auto tasks_of(frontend::File& file) -> std::vector<Task> {
 }
 
 auto asked_tuning(frontend::File& file, const Task& task) -> AskedTuning {
-  static const Name tune("tune"), options("TuningOptions"), record("RecordToFile"), preload("PreloadMeasuredStates");
+  static const Name tune("tune"), schedule("auto_schedule"), options("TuningOptions"), record("RecordToFile"), preload("PreloadMeasuredStates");
   AskedTuning out;
   each_call(file, [&](const syntax::CallExpr& call) {
     const auto* attribute = call.callee->as<syntax::AttributeExpr>();
     const auto* object = attribute ? attribute->object->as<syntax::NameExpr>() : nullptr;
-    out.is_asked = out.is_asked || (object && attribute->attr.name == tune && object->name == task.variable);
+    const syntax::Expr* given = last_name(*call.callee) == schedule ? written_argument(call, 0, "task") : nullptr;
+    const auto* searched = given ? given->as<syntax::NameExpr>() : object && attribute->attr.name == tune ? object : nullptr;
+    out.is_asked = out.is_asked || (searched && searched->name == task.variable);
     if (last_name(*call.callee) == options) {
       if (const syntax::Expr* trials = written_argument(call, 0, "num_measure_trials")) { out.trials = value_in_file(file, *trials).to_int(); }
     }
@@ -155,8 +203,7 @@ auto asked_tuning(frontend::File& file, const Task& task) -> AskedTuning {
     if (last_name(*call.callee) == preload) {
       const syntax::Expr* path = written_argument(call, 0, "filename");
       const Value value = path ? value_in_file(file, *path) : Value();
-      // The name that TVM takes without an argument.
-      if (!path || value.string()) { out.preloaded.push_back(path ? *value.string() : "auto_scheduler_tuning.json"); }
+      if (!path || value.string()) { out.preloaded.push_back(path ? *value.string() : usual_log); }
     }
     return false;
   });
@@ -164,10 +211,10 @@ auto asked_tuning(frontend::File& file, const Task& task) -> AskedTuning {
 }
 
 auto asked_hardware(frontend::File& file, const Task& task) -> AskedHardware {
-  static const Name search("SearchTask"), parameters("HardwareParams");
+  static const Name parameters("HardwareParams");
   AskedHardware out;
   each_call(file, [&](const syntax::CallExpr& call) {
-    const syntax::Expr* given = last_name(*call.callee) == search && variable_of(file, call) == task.variable ? written_argument(call, SIZE_MAX, "hardware_params") : nullptr;
+    const syntax::Expr* given = makes_task(call) && variable_of(file, call) == task.variable ? written_argument(call, SIZE_MAX, "hardware_params") : nullptr;
     if (!given) { return false; }
     // Written there, or behind a variable of the file.
     each_call(file, [&](const syntax::CallExpr& made) {
@@ -188,7 +235,16 @@ auto asked_hardware(frontend::File& file, const Task& task) -> AskedHardware {
 }
 
 auto log_of_call(frontend::File& file, const syntax::CallExpr& call) -> std::string {
-  const syntax::Expr* path = last_name(*call.callee) == Name("apply_best") ? written_argument(call, 0, "log_file") : nullptr;
+  static const Name apply("apply_best"), load("load_best"), load_record("load_best_record");
+  if (last_name(*call.callee) == Name("auto_schedule")) { return asked_tuning(file, {}).log; }
+  const syntax::Expr* path = last_name(*call.callee) == apply ? written_argument(call, 0, "log_file") : nullptr;
+  // The record of a state that the call applies.
+  each_call(file, [&](const syntax::CallExpr& other) {
+    const Name callee = last_name(*other.callee);
+    const bool is_it = !path && !(last_name(*call.callee) == apply) && (callee == load || callee == load_record);
+    if (is_it) { path = written_argument(other, 0, "filename"); }
+    return path != nullptr;
+  });
   const Value value = path ? value_in_file(file, *path) : Value();
   return value.string() ? *value.string() : std::string();
 }

@@ -36,7 +36,9 @@ struct AskedTuning {
 /// `SearchTask(..., hardware_params=auto_scheduler.HardwareParams(max_threads_per_block=512))`: the parameters that a file gives.
 struct AskedHardware { std::optional<int64_t> max_threads_per_block, max_vthread_extent, warp_size; };
 [[nodiscard]] auto asked_hardware(frontend::File& file, const Task& task) -> AskedHardware;
-/// The log that a call of `apply_best` names; empty: its path is not known.
+/// True for a call of `auto_scheduler.SearchTask(...)`, or of `auto_scheduler.create_task(...)`, which is its name in the first version.
+[[nodiscard]] auto makes_task(const syntax::CallExpr& call) -> bool;
+/// The log that a call of `apply_best` or `auto_schedule` reads, or the one of the record whose state is applied; empty: its path is not known.
 [[nodiscard]] auto log_of_call(frontend::File& file, const syntax::CallExpr& call) -> std::string;
 /// The log of `task.apply_best(F)` or `task.print_best(F)`; empty: the file calls neither.
 [[nodiscard]] auto applied_log(frontend::File& file) -> std::string;
