@@ -178,6 +178,8 @@ struct Names {
     imported.insert(imported.end(), model_names_of_tvm().begin(), model_names_of_tvm().end());
     tvm.insert(tvm.end(), model_names_of_tvm().begin(), model_names_of_tvm().end());
     tvm.insert(tvm.end(), space_names().begin(), space_names().end());
+    // `from tvm.meta_schedule.schedule_rule import AutoInline`.
+    imported.insert(imported.end(), tvm.begin(), tvm.end());
     imported.emplace_back(Name("ms"), value_of(ms));
     imported.emplace_back(Name("meta_schedule"), value_of(ms));
   }
