@@ -76,7 +76,8 @@ auto TemplateSearch::run(Decisions decisions) const -> Result<script::ScheduleRu
 
 auto TemplateSearch::run(const tune::Point& point) -> Result<tune::TemplateRun> {
   LOOPSMITH_TRY(ran, run(decisions(point)));
-  if (structural_equal(ran.program, selection_.before)) { return tune::TemplateRun{ran.result->trace()}; }
+  // Workers replay a trace of the task's program. They do not know the intrinsics that a template declares, so such candidates travel as their own programs.
+  if (structural_equal(ran.program, selection_.before) && !ran.result->intrinsics()) { return tune::TemplateRun{ran.result->trace()}; }
   const PrimFunc own = ran.program->find(selection_.function), written = selection_.before->find(selection_.function);
   if (!own || !written || !have_same_parameters(own, written)) {
     if (left_out_.empty()) { left_out_ = in_words(decisions(point)); }
@@ -85,7 +86,7 @@ auto TemplateSearch::run(const tune::Point& point) -> Result<tune::TemplateRun> 
   std::vector<IRModule>& known = programs_[structural_hash(ran.program)];
   auto at = std::find_if(known.begin(), known.end(), [&](const IRModule& one) { return structural_equal(one, ran.program); });
   if (at == known.end()) { at = known.insert(at, ran.program); }
-  return tune::TemplateRun{ran.result->trace(), *at};
+  return tune::TemplateRun{ran.result->trace(), *at, ran.result->intrinsics()};
 }
 
 auto TemplateSearch::run(const std::string& line) const -> Result<script::ScheduleRun> {

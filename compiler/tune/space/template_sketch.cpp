@@ -20,6 +20,7 @@ auto TemplateSketch::own_program(const Point& point) const -> IRModule {
 auto TemplateSketch::apply(schedule::Schedule& sch, const Point& point) const -> Status {
   const Result<TemplateRun>& run = run_at(point);
   if (!run.ok()) { return run.diagnostics(); }
+  if (run->intrinsics) { sch.use_intrinsics(run->intrinsics); }
   return sch.replay(run->trace);
 }
 

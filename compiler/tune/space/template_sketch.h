@@ -6,7 +6,10 @@
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <vector>
 
+#include "schedule/schedule.h"
 #include "schedule/trace.h"
 #include "tune/space/drafted_sketch.h"
 
@@ -15,6 +18,8 @@ namespace loopsmith::tune {
 struct TemplateRun {
   schedule::Trace trace;
   IRModule program = {};   // that the trace schedules; null: that of the space
+  /// That the template declares, and its steps name; null: none.
+  std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics = {};
 };
 struct TemplateCalls {
   /// Runs the template; an error means that the point is not legal.
