@@ -8,6 +8,7 @@
 #include "ir/equal.h"
 #include "script/auto_scheduler/annotate.h"
 #include "script/auto_scheduler/custom_rules.h"
+#include "tests/support/effort.h"
 #include "tests/unit/script/task_session.h"
 
 using namespace loopsmith;
@@ -36,7 +37,8 @@ struct Sketched {
 };
 
 /// Draws candidates of every sketch. Each applies, keeps the results, and its steps give the same program when they are read as those of a record.
-void require_candidates(const std::string& text, int count, const SketchOptions& options = {.cores = 2}) {
+void require_candidates(const std::string& text, int usual_count, const SketchOptions& options = {.cores = 2}) {
+  const int count = tests::size_of_test(usual_count, usual_count, 1);
   Sketched of(text, options);
   std::mt19937 random(7);
   TaskSession& session = of.session;
