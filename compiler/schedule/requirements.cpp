@@ -87,9 +87,9 @@ auto require_one_buffer(const Context& cx, const FuncState& func, const Place& b
 }
 
 // A `while` repeats the whole loop, and the call changes only the inside of the loop: then the `while` repeats the changed loop.
-auto is_repeated_whole(const Context& cx, const PlaceArg& at, const std::string& why) -> bool {
+auto is_repeated_whole(const Context& cx, const PlaceArg& at, Why why) -> bool {
   const bool is_within = at->is_loop() && (cx.primitive.effects.order == Order::Kept || has(cx.primitive.effects.hidden, Hidden::ReordersIterations));
-  if (!is_within || why != because(Why::RepeatedByWhile).text()) { return false; }
+  if (!is_within || why != Why::RepeatedByWhile) { return false; }
   bool holds_while = false;
   post_order(at->loop->body, [&](const Stmt& s) { holds_while = holds_while || s.as<While>(); }, [](const Expr&) {});
   return !holds_while;
@@ -109,8 +109,8 @@ auto require_nothing_between(const Context& cx, const PlaceArg& at) -> Status {
     for (const Place* block : at.func->child_blocks(*at)) { LOOPSMITH_CHECK(require_one_buffer(cx, *at.func, *block, false)); }
   }
   if (order == Order::Untouched) { return ok(); }
-  if (auto skipped = outside.skipped.find(at->id); skipped != outside.skipped.end() && !is_repeated_whole(cx, at, skipped->second) && !FAULT(jump_ignored)) {
-    Diagnostic d = cx.error(Code::ControlFlow).arg("name", at->name().view()).arg("reason", skipped->second);
+  if (auto skipped = outside.skipped.find(at->id); skipped != outside.skipped.end() && !is_repeated_whole(cx, at, skipped->second.why) && !FAULT(jump_ignored)) {
+    Diagnostic d = cx.error(Code::ControlFlow).arg("name", at->name().view()).arg("reason", skipped->second.text());
     return (at->is_block() ? note_block(std::move(d), *at) : note_loop(std::move(d), *at)).note(outside.jump_at.at(at->id), "it stands here");
   }
   if (at->is_block()) {

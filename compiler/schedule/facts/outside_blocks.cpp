@@ -22,7 +22,7 @@ class Find {
     find_second_buffers();
     if (!early_return_) { return; }
     for (NodeId id : all_) {
-      out.skipped.emplace(id, because(Why::ReturnsEarly).text());
+      out.skipped.emplace(id, because(Why::ReturnsEarly));
       out.jump_at.emplace(id, early_return_->origin);
     }
   }
@@ -122,7 +122,7 @@ class Find {
   // Marks everything inside of a loop that a jump leaves or a `while` repeats, and the loops around it in its scope.
   void skip(const Around& inner, const Reason& why, Origin at) {
     auto add = [&](NodeId id) {
-      out.skipped.emplace(id, why.text());
+      out.skipped.emplace(id, why);
       out.jump_at.emplace(id, at);
     };
     for (size_t i = inner.places; i < all_.size(); ++i) { add(all_[i]); }

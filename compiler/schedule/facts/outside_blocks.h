@@ -5,17 +5,17 @@
 // FuncState keeps the answer; `require_nothing_between` (requirements.h) uses it to check every argument of every primitive.
 #pragma once
 
-#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "ir/ir.h"
+#include "support/reason.h"
 
 namespace loopsmith::schedule {
 
 struct OutsideBlocks {
-  /// Loops and blocks that a jump or a `while` loop may skip or repeat, and loops around them in the same scope; each with the reason, in words.
-  std::unordered_map<NodeId, std::string> skipped;
+  /// Loops and blocks that a jump or a `while` loop may skip or repeat, and loops around them in the same scope; each with the reason.
+  std::unordered_map<NodeId, Reason> skipped;
   std::unordered_map<NodeId, Origin> jump_at;
   /// Loops that contain a plain statement with an effect, outside of blocks.
   std::unordered_set<NodeId> loops_with_statements;
