@@ -8,6 +8,7 @@
 #include "interp/compare.h"
 #include "ir/visitor.h"
 #include "syntax/document.h"
+#include "tests/support/effort.h"
 #include "tests/unit/catch.h"
 #include "tune/space/sketch.h"
 
@@ -214,8 +215,9 @@ TEST_CASE("points of staged sketches are legal, and keep the results") {
     REQUIRE(before.ok());
     std::mt19937_64 random(7);
     tune::Sketches sketches = space_of(module);
+    const int wanted = tests::size_of_test(6, 6, 2);
     int tried = 0, legal = 0;
-    for (int i = 0; i < 400 && legal < 6; ++i) {
+    for (int i = 0; i < 400 && legal < wanted; ++i) {
       const Sketch& sketch = *sketches[random() % sketches.size()];
       Point point = random_point(sketch, random);
       if (!std::isfinite(sketch.draft(point))) { continue; }
@@ -230,6 +232,6 @@ TEST_CASE("points of staged sketches are legal, and keep the results") {
     }
     INFO(program);
     CHECK(legal * 2 >= tried);
-    CHECK(legal == 6);
+    CHECK(legal == wanted);
   }
 }

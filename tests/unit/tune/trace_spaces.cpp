@@ -3,6 +3,7 @@
 #include <random>
 
 #include "interp/compare.h"
+#include "tests/support/effort.h"
 #include "tests/support/tuned_program.h"
 #include "tests/unit/catch.h"
 #include "tune/metaschedule/rules/post_order_apply.h"
@@ -93,7 +94,7 @@ TEST_CASE("points of MetaSchedule's space compute the results of the program") {
       INFO(sketch->name());
       CHECK(sketch->knobs().size() >= 1);
       int measured = 0;
-      for (int i = 0; i < 12; ++i) {
+      for (int i = 0; i < 12 && measured < tests::size_of_test(12, 12, 1); ++i) {
         Point point;
         for (const tune::Knob& knob : sketch->knobs()) { point.push_back(static_cast<uint16_t>(random() % knob.choices.size())); }
         if (!std::isfinite(sketch->draft(point))) { continue; }
@@ -124,7 +125,7 @@ TEST_CASE("points of the space for devices are kernels within the limits, with t
       int compared = 0;
       for (const auto& sketch : *sketches) {
         INFO(sketch->name());
-        for (int i = 0; i < 40 && compared < 4; ++i) {
+        for (int i = 0; i < 40 && compared < tests::size_of_test(4, 4, 1); ++i) {
           Point point;
           for (const tune::Knob& knob : sketch->knobs()) { point.push_back(static_cast<uint16_t>(random() % knob.choices.size())); }
           const double seconds = sketch->draft(point);
@@ -163,7 +164,7 @@ TEST_CASE("points beyond the bounds of threads are those that the space refuses"
     }
     REQUIRE(knobs.size() == sketch->knobs().size());
     const std::vector<tune::ThreadBound> bounds = tune::thread_bounds(trace, knobs);
-    for (int i = 0; i < 20 && !bounds.empty(); ++i) {
+    for (int i = 0; i < tests::size_of_test(20, 20, 8) && !bounds.empty(); ++i) {
       Point point;
       for (const tune::Knob& knob : sketch->knobs()) { point.push_back(static_cast<uint16_t>(random() % knob.choices.size())); }
       if (tune::is_within(bounds, sketch->knobs(), point)) { ++inside; continue; }

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "schedule/trace_json.h"
+#include "tests/support/effort.h"
 #include "tests/support/tuned_program.h"
 #include "tests/unit/catch.h"
 #include "tune/cost/trained.h"
@@ -130,7 +131,8 @@ TEST_CASE("a model chooses among the proposals of any search, and learns from th
     std::vector<tune::Lesson> lessons;
   };
   Program small(64);
-  for (const char* name : {"random", "genetic", "evolutionary(population_size=16, genetic_num_iters=1)"}) {
+  const char* evolutionary = "evolutionary(population_size=16, genetic_num_iters=1)";
+  for (const char* name : tests::size_of_test<std::vector<const char*>>({"random", "genetic", evolutionary}, {"random", "genetic", evolutionary}, {evolutionary})) {
     INFO(name);
     auto model = std::make_shared<Longest>();
     auto search = tune::make_judged(tune::read_search(name).make(small.sketches, 1), small.sketches, model, {small.module, Name("main"), small.target}, 1);
