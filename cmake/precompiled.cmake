@@ -17,7 +17,9 @@ set(loopsmith_headers_schedule ${loopsmith_headers_ir}
   compiler/schedule/primitive.h compiler/schedule/rewrite.h compiler/schedule/schedule.h)
 set(loopsmith_headers_script ${loopsmith_headers_schedule}
   compiler/eval/evaluator.h compiler/frontend/file.h compiler/script/run.h)
-set(loopsmith_header_sets script schedule ir libraries)   # the largest first
+set(loopsmith_headers_workspace ${loopsmith_headers_script}
+  compiler/script/schedules.h compiler/workspace/selection.h compiler/workspace/snapshot.h)
+set(loopsmith_header_sets workspace script schedule ir libraries)   # the largest first
 
 # Position-independent, so that programs and libraries can share a set.
 set(CMAKE_CXX_COMPILE_OPTIONS_PIE ${CMAKE_CXX_COMPILE_OPTIONS_PIC})
@@ -47,7 +49,7 @@ function(loopsmith_header_set TARGET RESULT)
   if("${TARGET}" MATCHES "^loopsmith_(eval|analysis)$")
     return()
   endif()
-  foreach(set script schedule ir)
+  foreach(set workspace script schedule ir)
     if("${TARGET}" STREQUAL loopsmith_${set} OR loopsmith_${set} IN_LIST rooms)
       set(${RESULT} ${set} PARENT_SCOPE)
       return()
