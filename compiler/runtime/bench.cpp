@@ -1,4 +1,4 @@
-// Measures blocks and medians: see bench.h.
+// Times blocks of calls and computes the median of their values: see bench.h.
 #include "runtime/bench.h"
 
 #include <time.h>

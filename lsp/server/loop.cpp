@@ -31,8 +31,8 @@ auto job_niceness() -> int {
 }
 
 /// With niceness alone the system may let a job finish its time slice before a key is answered, so jobs are stopped while a key is answered. They
-/// resume `pause_behind_answer` after the answer, so that the editor can handle it, and at the latest after `longest_hold`; then they run for the
-/// same time before they can be stopped again. In milliseconds.
+/// resume `pause_behind_answer` after the answer, so that the editor can handle it, and at the latest after `longest_hold`. After a hold of
+/// `longest_hold` they run for at least `longest_hold` before they can be stopped again. In milliseconds.
 constexpr uint64_t pause_behind_answer = 2;
 constexpr uint64_t longest_hold = 100;
 

@@ -51,7 +51,7 @@ auto main(int argc, char** argv) -> int {
     // A comment with new text, so that the cache has no entry for it.
     const std::string fresh = "// " + std::to_string(now) + " " + std::to_string(i) + "\n" + *text;
     const double cold = seconds_for(fresh, options, is_cached);
-    // The first one loads the compiler.
+    // The first compilation also loads the compiler, so it is not counted.
     if (i > 0) { compiled.push_back(cold); }
     const double hit = seconds_for(fresh, options, is_cached);
     if (is_cached) { found.push_back(hit); }

@@ -26,7 +26,7 @@ using CuFunction = struct OpaqueFunction*;
 using CuStream = struct OpaqueStream*;
 using CuEvent = struct OpaqueEvent*;
 
-// The functions with their versions as cuda.h maps them.
+// The driver's functions, each with the symbol that cuda.h maps its name to: `cuMemAlloc` is `cuMemAlloc_v2`.
 #define FUNCTIONS(F)                                                                                                                              \
   F(cuInit, cuInit, int(unsigned))                                                                                                                \
   F(cuDriverGetVersion, cuDriverGetVersion, int(int*))                                                                                            \

@@ -8,7 +8,7 @@
 
 namespace loopsmith::tune {
 
-/// The sketches have the order of the traces. A candidate without steps, with the reason for that, is not legal.
+/// One sketch per entry, in the same order. If an entry has diagnostics instead of a trace, applying its sketch fails with them.
 [[nodiscard]] auto space_of_traces(const std::vector<Result<schedule::Trace>>& traces) -> Sketches;
 
 }  // namespace loopsmith::tune

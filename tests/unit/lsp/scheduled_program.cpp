@@ -22,7 +22,7 @@ auto plain(const PrimFunc& function) -> PrimFunc {
   return make_func(std::move(fields));
 }
 
-/// The number of schedules of a text that were applied: every one that runs to its end must be.
+/// Checks `apply_schedule` for every schedule of the text that runs to its end, and returns the number of these schedules.
 auto check_all(const std::string& name, const std::string& text) -> int {
   auto document = workspace::analyse(name, text);
   workspace::SnapshotPtr snapshot = document->snapshot();

@@ -195,7 +195,7 @@ TEST_CASE("the guided search closes sketches with a reason") {
 }
 
 TEST_CASE("trials go to the program with the largest expected gain") {
-  // Equal curves: the weight decides, and the longer time.
+  // If the curves are otherwise equal, a larger weight or a longer best time gives the larger gain.
   const TaskCurve usual{.first_seconds = 2e-3, .best_seconds = 1e-3, .roof_seconds = 2e-4, .weight = 1, .last_gain = 0.1, .flat_slices = 0};
   auto with = [&](auto change) {
     TaskCurve curve = usual;

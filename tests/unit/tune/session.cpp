@@ -51,7 +51,7 @@ for line in sys.stdin:
   }
 };
 
-/// Compares when a file allows it.
+/// Answers `check` only when the file `allowed` exists in its folder.
 const FakeWorker patient{.setup = "", .build = "", .measure = "", .check = R"PY(
     open(folder + "/asked", "a").write("%d\n" % m["id"])
     while not os.path.exists(folder + "/allowed"): time.sleep(0.01))PY"};

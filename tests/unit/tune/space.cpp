@@ -171,7 +171,7 @@ auto random_point(const Sketch& sketch, std::mt19937_64& random) -> Point {
   return point;
 }
 
-/// The program under the best of many points, by the draft.
+/// The program, scheduled by that one of 3000 random points whose draft is least.
 auto best_by_draft(const IRModule& module, const Sketch& sketch) -> IRModule {
   std::mt19937_64 random(1);
   Point best;

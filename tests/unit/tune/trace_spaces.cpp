@@ -78,7 +78,7 @@ TEST_CASE("factorizations are listed, innermost factors first") {
   CHECK(tune::factorizations(1024, 4, -1).size() == 286);
   for (const auto& factors : tune::factorizations(64, 3, -1, 1, 16)) { CHECK(factors[1] * factors[2] % 16 == 0); }
   CHECK(tune::factorizations(0, 2, -1).empty());
-  // An extent with many divisors has a part of them.
+  // Only a part of the factorizations is listed if the extent has very many.
   CHECK(tune::factorizations(3628800, 5, -1).size() <= 100'000);
 }
 

@@ -30,7 +30,7 @@ auto machine() -> target::Hardware {
 
 struct Applied { int points = 0; int refused = 0; int wrong = 0; std::string why; };
 
-/// Some points of each sketch for a unit: applied, and compared with the program as written in the interpreter.
+/// Applies some points of each sketch for a matrix or dot-product unit, and compares the results with those of the unscheduled program, both interpreted.
 auto try_units(const std::string& text, const target::Hardware& hardware) -> std::map<std::string, Applied> {
   intrinsics::install();
   syntax::Document document(text);
