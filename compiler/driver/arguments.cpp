@@ -164,17 +164,4 @@ auto parse_number(std::string_view text, long long least, long long most) -> std
   return value;
 }
 
-auto parse_seconds(std::string_view text) -> std::optional<double> {
-  std::string copy(text);
-  char* end = nullptr;
-  double value = std::strtod(copy.c_str(), &end);
-  if (end == copy.c_str() || !(value > 0) || value > 1e7) { return {}; }
-  std::string_view unit(end);
-  if (unit.empty() || unit == "s" || unit == "sec") { return value; }
-  if (unit == "ms") { return value / 1000; }
-  if (unit == "m" || unit == "min") { return value * 60; }
-  if (unit == "h") { return value * 3600; }
-  return {};
-}
-
 }  // namespace loopsmith::driver

@@ -56,7 +56,5 @@ class Arguments {
 
 /// A whole number within bounds; none otherwise.
 [[nodiscard]] auto parse_number(std::string_view text, long long least, long long most) -> std::optional<long long>;
-/// Seconds of "30", "30s", "2min", "1.5m", "500ms"; none for other texts and for times that are not positive.
-[[nodiscard]] auto parse_seconds(std::string_view text) -> std::optional<double>;
 
 }  // namespace loopsmith::driver

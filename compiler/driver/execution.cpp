@@ -324,11 +324,12 @@ class CallMaker {
       return wrong_argument(p.name, because(Why::IndicesWithoutRange)).remedy(fmt::format("give its contents: `--arg {}=FILE.npy`", p.name));
     }
     int64_t bytes = static_cast<int64_t>(p.dtype.element_bytes()) * p.dtype.lanes;
-    bool fits = true;
-    for (int64_t extent : *shape) { fits = !__builtin_mul_overflow(bytes, extent, &bytes) && fits; }
-    fits = fits && static_cast<uint64_t>(bytes) <= bytes_left_;
+    bool is_countable = true;
+    for (int64_t extent : *shape) { is_countable = !__builtin_mul_overflow(bytes, extent, &bytes) && is_countable; }
+    const bool fits = is_countable && static_cast<uint64_t>(bytes) <= bytes_left_;
     if (!fits && most_bytes_ != UINT64_MAX) {
-      return error(Code::OutOfMemory).arg("what", fmt::format("`{}` within the memory limit of {}", p.name, size_text(most_bytes_))).arg("bytes", bytes)
+      return error(Code::OutOfMemory).arg("what", fmt::format("`{}`", p.name)).arg("bytes", is_countable ? bytes_text(static_cast<double>(bytes)) : "more than 8 EiB")
+          .arg("limit", fmt::format("the memory limit of {} leaves", size_text(most_bytes_)))
           .remedy("choose smaller sizes with `--arg`, or another limit with `--memory`");
     }
     if (fits) { bytes_left_ -= static_cast<uint64_t>(bytes); }
@@ -480,7 +481,7 @@ auto run_apart(const std::string& command, const std::string& kind, const std::v
   auto status = process->wait(in(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits.seconds))));
   if (!status) {
     (void)process->kill();
-    fmt::print(stderr, "loopsmith {}: the program was stopped at the time limit of {:g} s\nhelp: `--time` sets another limit\n", command, limits.asked > 0 ? limits.asked : limits.seconds);
+    fmt::print(stderr, "loopsmith {}: the program was stopped at the time limit of {}\nhelp: `--time` sets another limit\n", command, limit_text(limits.asked > 0 ? limits.asked : limits.seconds));
     return exit_input;
   }
   if (status->signal == 0 && status->code >= finished_offset) { return status->code - finished_offset; }

@@ -250,6 +250,19 @@ void Evaluator::resume_from(size_t statement, Frame& frame, const Ref<Function>&
   run(frame, observer);
 }
 
+namespace {
+
+// A call with the parameters that need an argument: "T.IntImm(dtype, value)", "f(a, key=...)".
+auto form_of(std::string_view callee, const std::vector<Parameter>& parameters) -> std::string {
+  std::string out;
+  for (const Parameter& p : parameters) {
+    if (p.is_required) { out += (out.empty() ? "" : ", ") + p.name.str() + (p.keyword_only ? "=..." : ""); }
+  }
+  return std::string(callee) + "(" + out + ")";
+}
+
+}  // namespace
+
 auto bind_arguments(Evaluator& evaluator, std::string_view callee, const Arguments& arguments, const std::vector<Parameter>& parameters,
                     BoundArguments& out) -> bool {
   out.values.assign(parameters.size(), {});
@@ -290,7 +303,7 @@ auto bind_arguments(Evaluator& evaluator, std::string_view callee, const Argumen
   }
   for (size_t p = 0; good && p < parameters.size(); ++p) {
     if (!out.given[p] && parameters[p].is_required) {
-      evaluator.report(error(Code::MissingArgument, arguments.callee).arg("name", parameters[p].name.view()).arg("callee", callee));
+      evaluator.report(error(Code::MissingArgument, arguments.callee).arg("name", parameters[p].name.view()).arg("callee", callee).remedy("call it as `" + form_of(callee, parameters) + "`"));
       good = false;
     }
   }

@@ -6,6 +6,7 @@
 #include "support/codes.h"
 #include "support/memory.h"
 #include "support/spelling.h"
+#include "support/text.h"
 
 namespace loopsmith::eval {
 
@@ -19,8 +20,6 @@ auto thread_seconds() -> double {
   (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
-
-auto text_of(double seconds) -> std::string { return Value(seconds).repr().ends_with(".0") ? std::to_string(static_cast<int64_t>(seconds)) : Value(seconds).repr(); }
 
 }  // namespace
 
@@ -98,7 +97,7 @@ auto Evaluator::may_go_on(Origin where) -> bool {
     memory_before_ = resident_memory().value_or(0);
     return true;
   }
-  if (now - begun_at_ > limits.seconds) { return refuse("more than " + text_of(limits.seconds) + " s of processor time", where); }
+  if (now - begun_at_ > limits.seconds) { return refuse("more than " + limit_text(limits.seconds) + " of processor time", where); }
   constexpr double seconds_between = 0.01;
   return now - measured_at_ < seconds_between || fits_in_memory(0, where);
 }

@@ -9,6 +9,7 @@
 #include "eval/evaluator.h"
 #include "eval/limit_text.h"
 #include "support/codes.h"
+#include "support/text.h"
 
 namespace loopsmith::eval {
 namespace {
@@ -95,6 +96,20 @@ auto add_commas(std::string body) -> std::string {
   return body;
 }
 
+// A `%` format and the number of values for it differ.
+auto wrong_count(Evaluator& evaluator, Origin where, const std::string& text, std::string_view difference, size_t count) -> Value {
+  std::string problem(difference);
+  problem += " than " + count_text(static_cast<int64_t>(count), "value");
+  return evaluator.report(error(Code::BadFormat, where).arg("format", text).arg("problem", std::move(problem)).remedy("give one value for each conversion such as `%d`"));
+}
+
+// A field of a format with braces has no value: its number, its name, or empty for the next positional one.
+auto no_value(Evaluator& evaluator, const Arguments& arguments, const std::string& text, const std::string& field) -> Value {
+  const bool is_named = !field.empty() && std::isdigit(static_cast<unsigned char>(field[0])) == 0;
+  return evaluator.report(error(Code::BadFormat, arguments.callee).arg("format", text).arg("problem", "has `{" + field + "}`, and the call passes no value for it")
+                              .remedy(is_named ? "pass `" + field + "=...`" : std::string("pass one more value")));
+}
+
 }  // namespace
 
 auto find_text(const std::string& in, const std::string& text, size_t from) -> size_t {
@@ -107,7 +122,7 @@ auto format_value(Evaluator& evaluator, const Argument& value, std::string_view 
   if (text.empty()) { return value.value.to_str(); }
   auto spec = parse(text);
   auto refuse = [&]() -> std::optional<std::string> {
-    evaluator.report(error(Code::BadFormat, value.where).arg("format", text).arg("what", describe(value.value)));
+    evaluator.report(error(Code::BadFormat, value.where).arg("format", text).arg("problem", "does not fit " + describe(value.value)));
     return {};
   };
   if (!spec) { return refuse(); }
@@ -169,9 +184,8 @@ auto format_percent(Evaluator& evaluator, const std::string& text, const Argumen
     for (; i < text.size() && std::string_view("-+ #0123456789.").find(text[i]) != std::string_view::npos; ++i) {
       if (text[i] == '-') { left = true; } else { spec += text[i]; }
     }
-    if (i >= text.size() || next >= values.size()) {
-      return evaluator.report(error(Code::BadFormat, where).arg("format", text).arg("what", std::to_string(values.size()) + " values"));
-    }
+    if (i >= text.size()) { return evaluator.report(error(Code::BadFormat, where).arg("format", text).arg("problem", "ends behind a `%`").remedy("write `%%` for a percent sign")); }
+    if (next >= values.size()) { return wrong_count(evaluator, where, text, "needs more", values.size()); }
     char type = text[i] == 'i' ? 'd' : text[i];
     Argument one{values[next++], value.where, {}};
     if (type == 'r' || type == 's') {
@@ -183,7 +197,7 @@ auto format_percent(Evaluator& evaluator, const std::string& text, const Argumen
     out += *done;
     if (out.size() > evaluator.limits.text_bytes) { return evaluator.report(error(Code::TooMuchWork, where).arg("what", more_than(evaluator.limits.text_bytes, "a text", "bytes"))); }
   }
-  if (next != values.size()) { return evaluator.report(error(Code::BadFormat, where).arg("format", text).arg("what", std::to_string(values.size()) + " values")); }
+  if (next != values.size()) { return wrong_count(evaluator, where, text, "uses fewer", values.size()); }
   return Value::str(std::move(out));
 }
 
@@ -195,7 +209,7 @@ auto format_braces(Evaluator& evaluator, const std::string& text, const Argument
     if ((c == '{' || c == '}') && i + 1 < text.size() && text[i + 1] == c) { out += c; ++i; continue; }
     if (c != '{') { out += c; continue; }
     size_t close = text.find('}', i);
-    if (close == std::string::npos) { return evaluator.report(error(Code::BadFormat, arguments.callee).arg("format", text).arg("what", "an open brace")); }
+    if (close == std::string::npos) { return evaluator.report(error(Code::BadFormat, arguments.callee).arg("format", text).arg("problem", "has a `{` that is never closed").remedy("write `{{` for a brace")); }
     std::string field = text.substr(i + 1, close - i - 1);
     i = close;
     std::string spec;
@@ -212,7 +226,7 @@ auto format_braces(Evaluator& evaluator, const std::string& text, const Argument
     } else {
       a = arguments.keyword(Name(field));
     }
-    if (!a) { return evaluator.report(error(Code::BadFormat, arguments.callee).arg("format", text).arg("what", "no value for `{" + field + "}`")); }
+    if (!a) { return no_value(evaluator, arguments, text, field); }
     auto done = format_value(evaluator, *a, spec);
     if (!done) { return Value::error(); }
     out += *done;

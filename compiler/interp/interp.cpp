@@ -14,6 +14,7 @@
 #include "ir/reals.h"
 #include "ir/visitor.h"
 #include "support/reasons.h"
+#include "support/text.h"
 
 namespace loopsmith::interp {
 namespace {
@@ -164,8 +165,8 @@ auto set_arguments(Frame& frame, Compiler& compiler, const PrimFunc& func, std::
         *frame.allocated += records;
         if (*frame.allocated > frame.options->max_bytes) {
           const std::string name = (buffer ? buffer->name : param->name).str();
-          return error(loopsmith::Code::OutOfMemory, param->origin).arg("what", "the records of accesses to `" + name + "`, beyond the limit of " + std::to_string(frame.options->max_bytes) + " bytes")
-              .arg("bytes", records);
+          return error(loopsmith::Code::OutOfMemory, param->origin).arg("what", "the record of accesses to `" + name + "`").arg("bytes", bytes_text(static_cast<double>(records)))
+              .arg("limit", "the limit of " + bytes_text(static_cast<double>(frame.options->max_bytes)) + " leaves").remedy("choose smaller sizes with `--arg`");
         }
         memories.back().shadow.reset(view->bytes(), view->dtype.element_bytes());
       }

@@ -5,6 +5,7 @@
 #include "support/codes.h"
 #include "support/reasons.h"
 #include "support/saturate.h"
+#include "support/text.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -107,7 +108,10 @@ Tensor::~Tensor() { std::free(data_); }
 auto Tensor::zeros(DataType dtype, std::vector<int64_t> shape) -> Result<Tensor> {
   auto bytes = byte_count(dtype, shape);
   std::string what = fmt::format("a tensor `{}` ({})", dtype.str(), fmt::join(shape, ", "));
-  if (!bytes) { return error(Code::OutOfMemory).arg("what", what).arg("bytes", "too many"); }
+  auto too_large = [&](const std::string& size) {
+    return error(Code::OutOfMemory).arg("what", what).arg("bytes", size).arg("limit", "the machine has").remedy("choose smaller sizes with `--arg`");
+  };
+  if (!bytes) { return too_large("more than 64 TiB"); }
   if (!has_tensors(dtype)) {
     const bool is_short = dtype.bits % 8 != 0 && !dtype.is_bool();
     std::string why = is_short ? "their elements are not whole bytes" : "elements of a tensor are single numbers";
@@ -119,7 +123,7 @@ auto Tensor::zeros(DataType dtype, std::vector<int64_t> shape) -> Result<Tensor>
   uint64_t size = std::max<uint64_t>((*bytes + align - 1) / align * align, align);
   Tensor out;
   out.data_ = std::aligned_alloc(align, size);
-  if (out.data_ == nullptr) { return error(Code::OutOfMemory).arg("what", what).arg("bytes", static_cast<int64_t>(*bytes)); }
+  if (out.data_ == nullptr) { return too_large(bytes_text(static_cast<double>(*bytes))); }
 #ifdef MADV_HUGEPAGE
   if (align == huge_page) { (void)madvise(out.data_, size, MADV_HUGEPAGE); }
 #endif

@@ -14,6 +14,7 @@
 #include "script/tuner/trace_values.h"
 #include "support/codes.h"
 #include "support/hash.h"
+#include "support/text.h"
 #include "target/choice.h"
 #include "target/target.h"
 
@@ -251,14 +252,7 @@ auto schedule_show(Evaluator& evaluator, const eval::Value& self, const Argument
 // "2min", "90s", 30, in seconds. None: the value is not a duration.
 auto seconds_of(const eval::Value& value) -> std::optional<double> {
   std::string text = value.string() ? *value.string() : value.is_int() ? std::to_string(value.int_value()) : value.is_float() ? float_text(value.float_value()) : std::string();
-  char* end = nullptr;
-  double seconds = std::strtod(text.c_str(), &end);
-  std::string_view unit(end);
-  if (end == text.c_str() || !(seconds > 0) || seconds > 1e7) { return {}; }
-  if (unit.empty() || unit == "s" || unit == "sec") { return seconds; }
-  if (unit == "m" || unit == "min") { return seconds * 60; }
-  if (unit == "h") { return seconds * 3600; }
-  return {};
+  return parse_seconds(text);
 }
 // Records a place for a search; the schedule does not change.
 auto schedule_tune(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -95,6 +96,23 @@ auto waiting_text(double seconds) -> std::string {
   if (whole < 60) { return fmt::format("{} s", whole); }
   if (whole < 3600) { return fmt::format("{}:{:02} min", whole / 60, whole % 60); }
   return fmt::format("{}:{:02}:{:02} h", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+auto limit_text(double seconds) -> std::string {
+  return seconds == std::floor(seconds) ? fmt::format("{:.0f} s", seconds) : fmt::format("{:g} s", seconds);
+}
+
+auto parse_seconds(std::string_view text) -> std::optional<double> {
+  const std::string copy(text);
+  char* end = nullptr;
+  const double value = std::strtod(copy.c_str(), &end);
+  if (end == copy.c_str() || !(value > 0) || value > 1e7) { return {}; }
+  const std::string_view unit(end);
+  if (unit.empty() || unit == "s" || unit == "sec") { return value; }
+  if (unit == "ms") { return value / 1000; }
+  if (unit == "m" || unit == "min") { return value * 60; }
+  if (unit == "h") { return value * 3600; }
+  return {};
 }
 
 auto bytes_text(double bytes) -> std::string {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -58,6 +59,10 @@ namespace loopsmith {
 [[nodiscard]] auto duration_text(double seconds) -> std::string;
 /// A waiting time, rounded up to whole seconds: "8 s", "1:05 min", "2:00:09 h".
 [[nodiscard]] auto waiting_text(double seconds) -> std::string;
+/// A limit of time without needless decimals: "0.5 s", "30 s", "10000000 s".
+[[nodiscard]] auto limit_text(double seconds) -> std::string;
+/// The seconds of a duration: "90", "90s", "500ms", "2min", "1h"; also "sec" and "m" as units. At most 1e7 s. None: the text is no duration above zero.
+[[nodiscard]] auto parse_seconds(std::string_view text) -> std::optional<double>;
 /// A size in memory, in units of 1024 bytes, with one decimal if needed: "96 B", "1.5 KiB", "421 KiB".
 [[nodiscard]] auto bytes_text(double bytes) -> std::string;
 /// A count of floating-point operations, in units of 1000: "512 flop", "268.4 Mflop". Counts below 10,000 are exact.

@@ -463,20 +463,19 @@ auto read_request(const Session& session, const char* command, std::vector<std::
     options.trials = static_cast<int>(std::min<int64_t>(hole->trials, 10'000'000));
   }
   if (arguments.empty()) { return true; }
-  char* end = nullptr;
-  double value = std::strtod(arguments[0].c_str(), &end);
-  std::string unit = end;
-  if (value <= 0 || arguments.size() > 1 || (!unit.empty() && unit != "s" && unit != "min")) {
+  const std::optional<double> value = parse_seconds(arguments[0]);
+  if (!value || arguments.size() > 1) {
     const bool is_option = arguments[0].starts_with("--");
     session.complain(is_option ? fmt::format("`{}` has no option `{}`: `:help {}` lists them\n", command, arguments[0], command + 1)
                                : ":tune takes a number of trials (`:tune 64`) or a time (`:tune 30s`), and `&` to search in the background\n");
     return false;
   }
-  if (unit.empty()) {
-    options.trials = static_cast<int>(value);
+  // A number without a unit counts trials.
+  if (is_digit(arguments[0].back()) || arguments[0].back() == '.') {
+    options.trials = static_cast<int>(*value);
     options.seconds = 0;
   } else {
-    options.seconds = unit == "min" ? value * 60 : value;
+    options.seconds = *value;
   }
   return true;
 }

@@ -180,7 +180,7 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
   if (is_python) {
     text = as_python(session, std::move(text));
-    function = (alias.empty() ? "" : alias + " = " + program + "\n\n\n") + workspace::in_form_of(syntax::Document(text), is_python, function).text;
+    function = (alias.empty() ? "" : alias + " = " + program + std::string(workspace::between_declarations)) + workspace::in_form_of(syntax::Document(text), is_python, function).text;
   }
   std::string saved = workspace::with_edits(text, workspace::appended(text, function, is_python)) + behind;
   if (is_own && session.is_attached()) {

@@ -24,6 +24,7 @@
 #include "runtime/devices/program.h"
 #include "support/codes.h"
 #include "support/spelling.h"
+#include "support/text.h"
 
 namespace loopsmith::driver::commands {
 namespace {

@@ -5,6 +5,7 @@
 #include "driver/arguments.h"
 #include "driver/command.h"
 #include "support/process.h"
+#include "support/text.h"
 
 namespace loopsmith::driver::commands {
 namespace {

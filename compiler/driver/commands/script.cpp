@@ -8,6 +8,7 @@
 #include "driver/build_script.h"
 #include "driver/command.h"
 #include "driver/program.h"
+#include "support/text.h"
 
 namespace loopsmith::driver::commands {
 namespace {

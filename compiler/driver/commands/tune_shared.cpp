@@ -164,7 +164,7 @@ auto copy_for(const Selection& whole, const std::string& name, const std::vector
   }
   const std::string text = print_script(transform::with_variant_mark(whole.before->find(whole.function.view()), mark), {.function_name = Name(name)});
   const size_t begin = text.find('@');
-  return text.substr(begin == std::string::npos ? 0 : begin) + "\n\n\n";
+  return text.substr(begin == std::string::npos ? 0 : begin).append(workspace::between_declarations);
 }
 
 /// A chosen candidate as text. `taken`: the file and the texts so far, whose names are not free.

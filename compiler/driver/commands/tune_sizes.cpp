@@ -11,6 +11,7 @@
 #include "ir/printer.h"
 #include "runtime/jit.h"
 #include "transform/bind_sizes.h"
+#include "workspace/edits/placing.h"
 #include "workspace/selection.h"
 
 namespace loopsmith::driver::commands {
@@ -116,7 +117,7 @@ auto pick_sizes(const Arguments& arguments, Reporter& reporter) -> std::variant<
     const PrimFunc marked = transform::with_variant_mark(*bound, {program, {sizes}});
     selection.before = selection.module = with_function(selection.before, selection.function, marked);
     selection.program = Name(name);
-    one.text = text_of(marked, name) + "\n\n\n";
+    one.text = text_of(marked, name).append(workspace::between_declarations);
     for (const workspace::Program& known : workspace::top_programs(*one.whole.file->snapshot())) {
       if (known.name.view() != name) { continue; }
       const PrimFunc there = known.module ? known.module->find(selection.function.view()) : PrimFunc();

@@ -118,6 +118,12 @@ auto place_named(Evaluator& e, std::string_view callee, std::string_view names, 
   return true;
 }
 
+auto not_one_argument(Evaluator& e, const Arguments& a, std::string_view callee, std::string_view name) -> Value {
+  const auto given = static_cast<int64_t>(a.all.size());
+  Diagnostic d = given == 0 ? error(Code::TooFewArguments, a.callee) : error(Code::TooManyArguments, a.all[1].where);
+  return e.report(std::move(d).arg("callee", callee).arg("count", 1).arg("given", given).remedy(call_form(callee, name)));
+}
+
 auto operands(Evaluator& e, std::string_view name, Arguments& a, size_t low, size_t high, std::vector<Expr>& out, std::string_view names) -> bool {
   if (a.all.size() > a.positional) { a = without_dtype(a); }
   if (!place_named(e, name, names, a)) { return false; }

@@ -18,6 +18,8 @@ using eval::Parameter;
 
 /// Reports an argument of the wrong type and returns an error value. An unknown argument is returned without a report.
 auto wrong_type(Evaluator& e, const Argument& argument, std::string_view expected) -> Value;
+/// Reports that a function of one parameter, `name`, got no argument or several, and returns an error value.
+auto not_one_argument(Evaluator& e, const Arguments& a, std::string_view callee, std::string_view name) -> Value;
 /// The value of an expression; an error value if `e` is null, which has been reported.
 [[nodiscard]] auto expr_or_error(Expr e) -> Value;
 /// The data type of a buffer's elements: any type except `void`. None: an error was reported.

@@ -171,7 +171,7 @@ class IntrinsicObject final : public eval::Object {
       return true;
     }
     if (!keyword && a.positional == 0) {
-      e.report(error(Code::MissingArgument, a.callee).arg("name", "dtype").arg("callee", full_name));
+      e.report(error(Code::MissingArgument, a.callee).arg("name", "dtype").arg("callee", full_name).remedy("give the type of the result: `dtype=\"float32\"`"));
       return false;
     }
     size_t at = keyword ? static_cast<size_t>(keyword - a.all.data()) : row.rule == Rule::First ? 0 : a.positional - 1;

@@ -10,12 +10,12 @@ namespace loopsmith::frontend {
 namespace {
 
 auto min_value_of(Evaluator& e, const Arguments& a) -> Value {
-  if (a.all.size() != 1) { return e.report(error(Code::TooFewArguments, a.callee).arg("callee", "T.min_value").arg("count", 1).arg("given", static_cast<int64_t>(a.all.size())).remedy("call it as `T.min_value(dtype)`")); }
+  if (a.all.size() != 1) { return not_one_argument(e, a, "T.min_value", "dtype"); }
   auto t = to_dtype(e, a.all[0]);
   return t ? expr_or_error(min_value(*t)) : Value::error();
 }
 auto max_value_of(Evaluator& e, const Arguments& a) -> Value {
-  if (a.all.size() != 1) { return e.report(error(Code::TooFewArguments, a.callee).arg("callee", "T.max_value").arg("count", 1).arg("given", static_cast<int64_t>(a.all.size())).remedy("call it as `T.max_value(dtype)`")); }
+  if (a.all.size() != 1) { return not_one_argument(e, a, "T.max_value", "dtype"); }
   auto t = to_dtype(e, a.all[0]);
   return t ? expr_or_error(max_value(*t)) : Value::error();
 }

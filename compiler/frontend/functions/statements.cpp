@@ -320,7 +320,7 @@ auto let(Evaluator& e, const Arguments& a) -> Value {
   return make_object<FrameObject>(std::move(f), "T.let");
 }
 auto meta_var(Evaluator& e, const Arguments& a) -> Value {
-  if (a.all.size() != 1) { return e.report(error(Code::TooFewArguments, a.callee).arg("callee", "T.meta_var").arg("count", 1).arg("given", static_cast<int64_t>(a.all.size())).remedy("call it as `T.meta_var(value)`")); }
+  if (a.all.size() != 1) { return not_one_argument(e, a, "T.meta_var", "value"); }
   return make_object<MetaObject>(a.all[0].value);
 }
 

@@ -91,7 +91,7 @@ auto ReducerFunction::call(Evaluator& e, const Arguments& a) const -> std::optio
   const Argument* axis = a.positional > 1 ? &a.all[1] : a.keyword(axis_name);
   const Argument* condition = a.positional > 2 ? &a.all[2] : a.keyword(where_name);
   const Argument* init = a.positional > 3 ? &a.all[3] : a.keyword(init_name);
-  if (!source) { return e.report(error(Code::MissingArgument, a.callee).arg("name", "expr").arg("callee", "the reducer")); }
+  if (!source) { return e.report(error(Code::MissingArgument, a.callee).arg("name", "expr").arg("callee", "reducer").remedy("call it with the value and its axis: `(expr, axis=k)`")); }
   bool over_axes = axis && (axis->value.as<IterVarObject>() || axis->value.items());
   if (!over_axes) {
     // `te.max(a, b, c)`: combines the values directly.

@@ -18,6 +18,7 @@
 #include "runtime/devices/cuda_tools.h"
 #include "support/codes.h"
 #include "support/process.h"
+#include "support/text.h"
 
 namespace loopsmith::runtime {
 namespace {
@@ -58,7 +59,7 @@ struct Worker {
     const Deadline deadline = seconds_from_now(seconds);
     auto lost = [&](IoStatus status) -> std::optional<CompiledText> {
       if (status == IoStatus::TimedOut) {
-        why = fmt::format("the compiler was stopped at its limit of {:g} s", seconds);
+        why = fmt::format("the compiler was stopped at its limit of {}", limit_text(seconds));
       } else {
         auto ended = process->wait(in(std::chrono::seconds(1)));
         why = ended ? fmt::format("the compiler {}", ended->describe()) : "the compiler does not answer";

@@ -15,6 +15,7 @@
 #include "support/files.h"
 #include "support/process.h"
 #include "support/reasons.h"
+#include "support/text.h"
 
 namespace loopsmith::runtime {
 namespace {
@@ -59,7 +60,7 @@ auto run_tool(const std::string& tool, std::vector<std::string> options, const s
   process.standard_error = Stream::Pipe;
   process.limits.address_space = 16ULL << 30U;
   LOOPSMITH_TRY(ran, run_program(process, {}, in(std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000)))));
-  if (ran.timed_out) { return cannot_start(tool, because(Why::DidNotEnd).arg("seconds", fmt::format("{:g}", seconds))); }
+  if (ran.timed_out) { return cannot_start(tool, because(Why::DidNotEnd).arg("time", limit_text(seconds))); }
   CompiledText out{.is_compiled = ran.status.succeeded(), .log = ran.output + ran.error};
   while (!out.log.empty() && out.log.back() == '\n') { out.log.pop_back(); }
   if (!out.is_compiled) {

@@ -42,7 +42,7 @@ auto refuse(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin c
 
 auto reasons(const Refused& refused, Origin call) -> Diagnostics {
   Diagnostics out = refused.why;
-  if (out.empty()) { out.push_back(error(Code::BadValue, call).arg("action", fmt::format("apply `{}`", refused.primitive)).arg("reason", because(Why::NoPlaceForStep).text())); }
+  if (out.empty()) { out.push_back(error(Code::BadValue, call).arg("action", fmt::format("apply `{}`", refused.primitive)).arg("reason", because(Why::NoPlaceForStep).text()).remedy("take the step before the one that removes it")); }
   for (Diagnostic& d : out) {
     const bool is_earlier = refused.call.is_known() && (refused.call.begin != call.begin || refused.call.decl != call.decl);
     d.where = call;

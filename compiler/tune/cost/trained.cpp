@@ -159,7 +159,8 @@ auto train(const std::vector<Sample>& samples) -> Result<TrainedModel> {
   }
   out.samples = model.size();
   out.tasks = means.size();
-  if (out.samples < least_samples) { return error(Code::BadValue).arg("action", "train a model").arg("reason", because(Why::FewSamples).arg("least", least_samples).arg("found", out.samples).text()); }
+  if (out.samples < least_samples) { return error(Code::BadValue).arg("action", "train a model").arg("reason", because(Why::FewSamples).arg("least", least_samples).arg("found", out.samples).text())
+                                                  .remedy("measure more candidates: `loopsmith tune FILE --trials N`, then `loopsmith dataset export`"); }
   model.fit();
   out.trees = model.trees();
   return out;

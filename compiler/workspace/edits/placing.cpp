@@ -34,7 +34,7 @@ auto without_line_ends(std::string_view text) -> std::string_view {
 
 /// Functions with two blank lines in front of them, and no line break behind.
 auto set_apart(std::string_view functions, std::string_view line_break) -> std::string {
-  return with_line_breaks("\n\n\n" + std::string(without_line_ends(functions)), line_break);
+  return with_line_breaks(std::string(between_declarations) + std::string(without_line_ends(functions)), line_break);
 }
 
 /// The lines with code, for comparing steps.

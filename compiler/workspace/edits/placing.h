@@ -14,6 +14,9 @@
 
 namespace loopsmith::workspace {
 
+/// The text between two top-level declarations: two blank lines.
+constexpr std::string_view between_declarations = "\n\n\n";
+
 /// The text of a schedule function: `@ls.schedule(PROGRAM, target="...")`, `def NAME(sch: tir.Schedule) -> None:` and the lines of its body.
 struct ScheduleFunctionText {
   std::string program;

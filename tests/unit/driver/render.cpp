@@ -7,6 +7,7 @@
 #include "driver/arguments.h"
 #include "support/codes.h"
 #include "support/spelling.h"
+#include "support/text.h"
 
 using namespace loopsmith;
 using namespace loopsmith::driver;
@@ -81,6 +82,10 @@ TEST_CASE("durations") {
   CHECK(parse_seconds("90") == 90.0);
   CHECK(parse_seconds("1.5min") == 90.0);
   CHECK(parse_seconds("500ms") == 0.5);
+  CHECK(parse_seconds("2m") == 120.0);
+  CHECK(parse_seconds("1h") == 3600.0);
+  CHECK_FALSE(parse_seconds("1d"));
+  CHECK_FALSE(parse_seconds(""));
   CHECK_FALSE(parse_seconds("soon"));
   CHECK_FALSE(parse_seconds("-3"));
 }
