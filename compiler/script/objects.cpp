@@ -2,7 +2,6 @@
 #include "script/objects.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "frontend/objects.h"
 #include "ir/equal.h"
