@@ -12,19 +12,33 @@
 
 namespace loopsmith::transform {
 
+void WalkApart::on(const For& n) {
+  ScopedValue apart(is_apart_, is_apart_ || !known_.is_uniform(n.min) || !known_.is_uniform(n.extent) || known_.jump_apart(n.body) != nullptr);
+  Visitor::on(n);
+}
+void WalkApart::on(const While& n) {
+  ScopedValue apart(is_apart_, is_apart_ || !known_.is_uniform(n.condition) || known_.jump_apart(n.body) != nullptr);
+  Visitor::on(n);
+}
+void WalkApart::on(const IfThenElse& n) {
+  visit(n.condition);
+  ScopedValue apart(is_apart_, is_apart_ || !known_.is_uniform(n.condition));
+  visit(n.then_case);
+  if (n.else_case) { visit(n.else_case); }
+}
+
 /// Finds variables and memory that differ between threads, from those that are known to differ.
-class Uniform::Spread : public Visitor {
+class Uniform::Spread : public WalkApart {
  public:
-  using Visitor::on;
-  using Visitor::visit;
+  using WalkApart::on;
   bool has_grown = false;
-  explicit Spread(Uniform& to) : to_(to) {}
+  explicit Spread(Uniform& to) : WalkApart(to), to_(to) {}
 
   void on(const For& n) override {
     if (auto loop = as_thread_loop(Stmt(Ref<StmtNode>(&n)))) { bind(*loop); }
-    loop(n.body, !to_.is_uniform(n.min) || !to_.is_uniform(n.extent), n.var.get());
+    if (!to_.is_uniform(n.min) || !to_.is_uniform(n.extent)) { differs(n.var.get()); }
+    WalkApart::on(n);
   }
-  void on(const While& n) override { loop(n.body, !to_.is_uniform(n.condition), nullptr); }
   void on(const AttrStmt& n) override {
     if (auto loop = as_thread_loop(Stmt(Ref<StmtNode>(&n)))) { bind(*loop); }
     Visitor::on(n);
@@ -36,12 +50,6 @@ class Uniform::Spread : public Visitor {
   void on(const Let& n) override {
     if (!to_.is_uniform(n.value)) { differs(n.var.get()); }
     Visitor::on(n);
-  }
-  void on(const IfThenElse& n) override {
-    visit(n.condition);
-    ScopedValue apart(is_apart_, is_apart_ || !to_.is_uniform(n.condition));
-    visit(n.then_case);
-    if (n.else_case) { visit(n.else_case); }
   }
   void on(const Allocate& n) override {
     if (!n.data->pointer || !is_shared_memory(n.data->pointer->scope.view())) { to_.own_.insert(n.data.get()); }
@@ -70,15 +78,9 @@ class Uniform::Spread : public Visitor {
     differs(loop.var.get());
     if (loop.alias) { differs(loop.alias.get()); }
   }
-  void loop(const Stmt& body, bool is_uneven, const VarNode* counter) {
-    if (is_uneven && counter) { differs(counter); }
-    ScopedValue apart(is_apart_, is_apart_ || is_uneven || to_.jump_apart(body) != nullptr);
-    visit(body);
-  }
   void differs(const VarNode* v) { has_grown = to_.different_.insert(v).second || has_grown; }
 
   Uniform& to_;
-  bool is_apart_ = false;          // only some threads come here, or come here more often than others
 };
 
 Uniform::Uniform(const Stmt& kernel, Name dimension) : dimension_(dimension) {
@@ -101,27 +103,12 @@ auto Uniform::is_uniform(const Expr& e) const -> bool {
 }
 
 /// Checks the stores to a memory.
-class Uniform::Fills : public Visitor {
+class Uniform::Fills : public WalkApart {
  public:
-  using Visitor::on;
-  using Visitor::visit;
+  using WalkApart::on;
   bool out = true;
-  Fills(const Uniform& known, const Stmt& kernel, const VarNode& data) : known_(known), data_(data) {
+  Fills(const Uniform& known, const Stmt& kernel, const VarNode& data) : WalkApart(known), data_(data) {
     post_order(kernel, [&](const Stmt& s) { if (const auto* store = s.as<BufferStore>()) { stored_.insert(store->buffer->data.get()); } }, [](const Expr&) {});
-  }
-  void on(const For& n) override {
-    ScopedValue apart(is_apart_, is_apart_ || !known_.is_uniform(n.min) || !known_.is_uniform(n.extent) || known_.jump_apart(n.body) != nullptr);
-    Visitor::on(n);
-  }
-  void on(const While& n) override {
-    ScopedValue apart(is_apart_, is_apart_ || !known_.is_uniform(n.condition) || known_.jump_apart(n.body) != nullptr);
-    Visitor::on(n);
-  }
-  void on(const IfThenElse& n) override {
-    visit(n.condition);
-    ScopedValue apart(is_apart_, is_apart_ || !known_.is_uniform(n.condition));
-    visit(n.then_case);
-    if (n.else_case) { visit(n.else_case); }
   }
   void on(const BufferStore& n) override {
     if (n.buffer->data.get() != &data_) { return Visitor::on(n); }
@@ -146,10 +133,8 @@ class Uniform::Fills : public Visitor {
   void on(const VarNode& n) override { out = out && (is_read_ || &n != &data_); }
 
  private:
-  const Uniform& known_;
   const VarNode& data_;
   std::unordered_set<const VarNode*> stored_;
-  bool is_apart_ = false;          // only some threads come here
   bool is_read_ = false;           // inside of a call that only reads its pointers
 };
 

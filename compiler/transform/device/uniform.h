@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "ir/ir.h"
+#include "ir/visitor.h"
 
 namespace loopsmith::transform {
 
@@ -33,6 +34,22 @@ class Uniform {
   Name dimension_;
   std::unordered_set<const VarNode*> different_;   // variables, and local memory by its data variable
   std::unordered_set<const VarNode*> own_;         // memory of a single thread
+};
+
+/// Walks a kernel, and knows the statements that only some threads reach, or that some reach more often than others: those in branches and loops that
+/// depend on the thread.
+class WalkApart : public Visitor {
+ public:
+  using Visitor::on;
+  using Visitor::visit;
+  void on(const For& n) override;
+  void on(const While& n) override;
+  void on(const IfThenElse& n) override;
+
+ protected:
+  explicit WalkApart(const Uniform& known) : known_(known) {}
+  const Uniform& known_;
+  bool is_apart_ = false;          // only some threads reach the statement here, or some reach it more often
 };
 
 }  // namespace loopsmith::transform

@@ -19,12 +19,11 @@ constexpr int64_t lanes = 32;
 auto is_of_warp(const Var& data) -> bool { return data->pointer && memory_family(data->pointer->scope.view()) == MemoryFamily::Warp; }
 
 /// Collects memory of the scope, and drops what registers cannot hold.
-class Find : public Visitor {
+class Find : public WalkApart {
  public:
-  using Visitor::on;
-  using Visitor::visit;
+  using WalkApart::on;
   std::unordered_set<const VarNode*> found, refused;
-  explicit Find(const Stmt& kernel) : uniform_(kernel) {}
+  explicit Find(const Uniform& known) : WalkApart(known) {}
 
   void on(const Allocate& n) override {
     const bool fits = n.extents.size() == 1 && as_int(n.extents[0]) == lanes && n.dtype.lanes == 1 && n.dtype.bits == 32;
@@ -37,18 +36,8 @@ class Find : public Visitor {
       ScopedValue lane(lane_, as_int(loop->extent) == lanes ? loop->var : Var());
       return visit(n.body);
     }
-    ScopedValue apart(is_apart_, is_apart_ || !uniform_.is_uniform(n.min) || !uniform_.is_uniform(n.extent) || n.for_kind == ForKind::Vectorized || uniform_.jump_apart(n.body) != nullptr);
-    Visitor::on(n);
-  }
-  void on(const While& n) override {
-    ScopedValue apart(is_apart_, is_apart_ || !uniform_.is_uniform(n.condition) || uniform_.jump_apart(n.body) != nullptr);
-    Visitor::on(n);
-  }
-  void on(const IfThenElse& n) override {
-    visit(n.condition);
-    ScopedValue apart(is_apart_, is_apart_ || !uniform_.is_uniform(n.condition));
-    visit(n.then_case);
-    if (n.else_case) { visit(n.else_case); }
+    ScopedValue apart(is_apart_, is_apart_ || n.for_kind == ForKind::Vectorized);
+    WalkApart::on(n);
   }
   void on(const BufferStore& n) override {
     if (is_of_warp(n.buffer->data) && !(n.buffer->dtype.lanes == 1 && n.indices.size() == 1 && is_lane(n.indices[0]))) { refused.insert(n.buffer->data.get()); }
@@ -83,9 +72,7 @@ class Find : public Visitor {
     analyzer.bind(lane_, from_zero(int_imm(lanes, lane_->dtype)));
     return analyzer.can_prove_equal(index, cast(index.dtype(), Expr(lane_)));
   }
-  Uniform uniform_;
   Var lane_;                       // the index of the loop around over the 32 threads of `threadIdx.x`; null: none
-  bool is_apart_ = false;          // only some lanes come here
 };
 
 class Replace : public Mutator {
@@ -143,7 +130,8 @@ auto memory_of_lanes(const Stmt& kernel) -> std::unordered_set<const VarNode*> {
   bool has_any = false;
   post_order(kernel, [&](const Stmt& s) { has_any = has_any || (s.as<Allocate>() && is_of_warp(s.as<Allocate>()->data)); }, [](const Expr&) {});
   if (!has_any) { return {}; }
-  Find find(kernel);
+  const Uniform known(kernel);
+  Find find(known);
   find.visit(kernel);
   for (const VarNode* data : find.refused) { find.found.erase(data); }
   return std::move(find.found);
