@@ -54,6 +54,9 @@ struct Context {
   const Sequence<Binding>& variables;
   const std::vector<TensorIntrin>* own_intrinsics = nullptr;   // from the schedule's file; null: it has none
   int64_t most_vscale = 0;                                     // `T.vscale()` is 1, 2, 4 up to this; 0: unknown
+  /// Gets warnings about a legal step that may still change results, in a way that no analysis decides (indices from the contents of buffers). Null: the caller
+  /// shows none, so a primitive need not look for them.
+  Diagnostics* doubts = nullptr;
 
   /// Finds an intrinsic by name, first among those of the schedule's file; null for an unknown name.
   [[nodiscard]] auto find_intrinsic(Name name) const -> const TensorIntrin*;

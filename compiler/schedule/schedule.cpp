@@ -272,7 +272,7 @@ auto match_arguments(const Primitive& primitive, Arguments arguments, Origin cal
   return out;
 }
 
-auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin call) -> Result<Value> {
+auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin call, Diagnostics* doubts) -> Result<Value> {
   LOOPSMITH_TRY(matched, match_arguments(primitive, std::move(arguments), call));
   std::vector<Value>& values = matched.values;
   // On failure the look-ups by name are removed from the trace, too.
@@ -280,10 +280,10 @@ auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin cal
   auto run = [&]() -> Result<std::vector<Value>> {
     LOOPSMITH_CHECK(resolve_names(primitive, values, call));
     LOOPSMITH_TRY(separators, settle(primitive, values, call));
-    if (separators.empty()) { return apply_values(primitive, std::move(values), std::move(matched.decision), call); }
+    if (separators.empty()) { return apply_values(primitive, std::move(values), std::move(matched.decision), call, doubts); }
     Value block = values[0];
     Value buffer = values[1];
-    LOOPSMITH_TRY(results, apply_values(primitive, std::move(values), std::move(matched.decision), call));
+    LOOPSMITH_TRY(results, apply_values(primitive, std::move(values), std::move(matched.decision), call, doubts));
     LOOPSMITH_CHECK(apply_values(*primitive.separators, {std::move(block), std::move(buffer), Value(separators)}, {}, call));
     return results;
   };
@@ -337,10 +337,10 @@ auto is_nested_too_deep(const State& state, NodeId id) -> bool {
 
 }  // namespace
 
-auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> values, Value decision, Origin call)
+auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> values, Value decision, Origin call, Diagnostics* doubts)
     -> Result<std::vector<Value>> {
   RandomEngine random = random_;
-  Context cx{state_, primitive, func_, call, random, decision, variables_, intrinsics_.get(), most_vscale_};
+  Context cx{state_, primitive, func_, call, random, decision, variables_, intrinsics_.get(), most_vscale_, doubts};
   // Replaces sampled integers in index maps and expressions: the primitive receives numbers, the trace keeps variables.
   std::vector<Value> kept;
   for (size_t i = 0; i < values.size(); ++i) {

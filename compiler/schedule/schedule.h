@@ -54,8 +54,8 @@ class Schedule {
   auto fork_seed() -> int64_t { return random_.fork_seed(); }
 
   /// Calls a primitive as a script does: names are matched, defaults filled in, strings naming blocks looked up.
-  /// Returns None, a variable, or a list of variables.
-  [[nodiscard]] auto apply(const Primitive& primitive, Arguments arguments, Origin call = {}) -> Result<Value>;
+  /// Returns None, a variable, or a list of variables. `doubts` gets warnings about the step (Context::doubts).
+  [[nodiscard]] auto apply(const Primitive& primitive, Arguments arguments, Origin call = {}, Diagnostics* doubts = nullptr) -> Result<Value>;
   /// The same, with the primitive given by its name in scripts ("split").
   [[nodiscard]] auto apply(std::string_view name, Arguments arguments, Origin call = {}) -> Result<Value>;
   /// For C++: `sch.call("split", {loop, Value::List{4, 8}})`.
@@ -63,7 +63,7 @@ class Schedule {
     return apply(name, Arguments{std::move(positional), {}});
   }
   /// Calls with one value per parameter of the row (None for a default); the fastest way.
-  [[nodiscard]] auto apply_values(const Primitive& primitive, std::vector<Value> values, Value decision = {}, Origin call = {})
+  [[nodiscard]] auto apply_values(const Primitive& primitive, std::vector<Value> values, Value decision = {}, Origin call = {}, Diagnostics* doubts = nullptr)
       -> Result<std::vector<Value>>;
 
   /// Replays a trace made for a module like this one. Maps its variables to new ones here. Uses the decisions in the

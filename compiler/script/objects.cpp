@@ -7,7 +7,6 @@
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "ir/ops.h"
-#include "schedule/doubts.h"
 #include "schedule/trace_json.h"
 #include "script/te/objects.h"
 #include "script/tuner/trace_values.h"
@@ -96,8 +95,8 @@ class PrimitiveMethod final : public eval::Object {
     ++schedule->record.executed;
     IRModule before = schedule->schedule.module();
     if (const Attr* target = target_around(evaluator)) { schedule->schedule.use_vscale(most_vscale(target_text(*target))); }
-    schedule::DoubtWatch doubts;
-    Result<schedule::Value> result = schedule->schedule.apply(*primitive, converted, call);
+    Diagnostics doubts;
+    Result<schedule::Value> result = schedule->schedule.apply(*primitive, converted, call, is_other ? nullptr : &doubts);
     if (!result.ok()) {
       if (result.diagnostics().empty() || is_other) { return failed(); }
       schedule->record.refused = ScheduleObject::Refused{primitive, std::move(converted), call};
@@ -107,7 +106,7 @@ class PrimitiveMethod final : public eval::Object {
       }
       return eval::Value::error();
     }
-    if (!is_other) { for (const Diagnostic& doubt : doubts.found()) { evaluator.report(doubt); } }
+    for (Diagnostic& doubt : doubts) { evaluator.report(std::move(doubt)); }
     // The results of a step may be needed even if the module does not change.
     const IRModule& after = schedule->schedule.module();
     bool is_idle = after.same_as(before) || (primitive->output == schedule::OutputKind::None && structural_equal(before, after));

@@ -209,17 +209,17 @@ auto counted_instances(const FuncTree& func, const Place& block, const std::vect
   return all ? std::optional<bool>(true) : std::nullopt;
 }
 
-auto each_instance(const Domains& loops, const std::vector<Expr>& iter_values, const Expr& predicate, const EachInstance& f, int64_t most) -> bool {
+auto each_instance(const Domains& loops, const std::vector<Expr>& iter_values, const Expr& predicate, const EachInstance& f) -> bool {
   int64_t count = 1;
   for (const auto& [var, range] : loops) {
     auto extent = as_int(range.extent);
-    if (extent && (__builtin_mul_overflow(count, std::max<int64_t>(*extent, 1), &count) || count > most)) { return false; }
+    if (extent && (__builtin_mul_overflow(count, std::max<int64_t>(*extent, 1), &count) || count > most_steps)) { return false; }
   }
   Valuation values;
   int64_t steps = 0, iterations = 0;
   std::function<bool(size_t)> run = [&](size_t depth) -> bool {
     if (depth == loops.size()) {
-      if (++steps > most) { return false; }
+      if (++steps > most_steps) { return false; }
       auto holds = is_one(predicate) ? std::optional<int64_t>(1) : evaluate_integer(predicate, values);
       if (!holds) { return false; }
       if (*holds == 0) { return true; }

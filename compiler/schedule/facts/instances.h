@@ -33,8 +33,8 @@ namespace loopsmith::schedule {
 /// Gets the values of the loops and those of the iter vars; returns false to stop.
 using EachInstance = std::function<bool(const Valuation& loops, Follower::Element instance)>;
 /// Runs loops, the outermost first, and calls `f` wherever the predicate holds. Returns false if `f` stopped, or if some instance cannot be evaluated, or
-/// if there are more than `most` (default: `most_steps` of instance_walk.h).
-[[nodiscard]] auto each_instance(const Domains& loops, const std::vector<Expr>& iter_values, const Expr& predicate, const EachInstance& f, int64_t most = 8192) -> bool;
+/// if there are more than `most_steps` (instance_walk.h).
+[[nodiscard]] auto each_instance(const Domains& loops, const std::vector<Expr>& iter_values, const Expr& predicate, const EachInstance& f) -> bool;
 
 /// True if two iterations of the loop `of` give the same values, while the loops outside of it stay at one iteration. `values` are the iter values of a block,
 /// which runs if its predicate holds.

@@ -19,7 +19,6 @@
 #include "ir/vocabulary.h"
 #include "schedule/candidates.h"
 #include "schedule/counted_races.h"
-#include "schedule/doubts.h"
 #include "schedule/examples.h"
 #include "schedule/facts/store_order.h"
 #include "schedule/func_tree.h"
@@ -264,9 +263,9 @@ auto check_stores_apart(const Context& cx, const LoopArg& loop, const Place& pla
     return note_block(note_loop(cx.error(Code::IterationsWrite).arg("loop", loop->name().view()).arg("buffer", meet.buffer->name.view()).arg("block", place.name().view())
                                     .arg("shown", "instances"), *loop), place);
   }
-  if (meet.answer == StoresMeet::Answer::LooksUp && wants_doubts()) {
+  if (meet.answer == StoresMeet::Answer::LooksUp && cx.doubts) {
     std::string_view called = kind == ForKind::Vectorized ? "vectorized" : kind == ForKind::Parallel ? "parallel" : "thread";
-    note_doubt(note_block(cx.error(Code::PossibleRace).arg("kind", called).arg("loop", loop->name().view()).arg("buffer", block.writes.empty() ? std::string_view("?") : block.writes.front().buffer->name.view()), place)
+    cx.doubts->push_back(note_block(cx.error(Code::PossibleRace).arg("kind", called).arg("loop", loop->name().view()).arg("buffer", block.writes.empty() ? std::string_view("?") : block.writes.front().buffer->name.view()), place)
                    .remedy(fmt::format("make sure that the indices differ, or keep `{}` serial", loop->name().view())));
   }
   return ok();
