@@ -349,21 +349,16 @@ class Races {
     return false;
   }
 
-  static auto reads_memory(const Expr& e) -> bool {
-    bool reads = false;
-    post_order(e, [&](const Expr& x) { reads = reads || x.as<BufferLoad>(); });
-    return reads;
-  }
   static auto depends_on_memory(const Space& space) -> bool {
     return std::any_of(space.entries().begin(), space.entries().end(), [](const Space::Entry& e) {
-      return (e.kind == Space::Kind::Guard && reads_memory(e.value)) || (e.kind == Space::Kind::Loop && reads_memory(e.extent));
+      return (e.kind == Space::Kind::Guard && has_load(e.value)) || (e.kind == Space::Kind::Loop && has_load(e.extent));
     });
   }
   /// True under a condition that few iterations fulfil: `if i == k[0]`.
   static auto selects_iteration(const LoopFact& fact, const Access& a) -> bool {
     bool found = false;
     for (const Space::Entry& e : a.space->entries()) {
-      if (e.kind != Space::Kind::Guard || !reads_memory(e.value)) { continue; }
+      if (e.kind != Space::Kind::Guard || !has_load(e.value)) { continue; }
       post_order(e.value, [&](const Expr& x) {
         const bool is_equality = e.negated ? x.as<NE>() != nullptr : x.as<EQ>() != nullptr;
         if (!is_equality) { return; }
@@ -377,16 +372,16 @@ class Races {
   static auto without_contents(const Space& space) -> Space {
     Space out;
     for (const Space::Entry& e : space.entries()) {
-      if (e.kind == Space::Kind::Loop && reads_memory(e.extent)) {
+      if (e.kind == Space::Kind::Loop && has_load(e.extent)) {
         Space::Entry once = e;
         once.extent = one(e.extent.dtype());
         out.push(std::move(once));
         continue;
       }
-      if (e.kind != Space::Kind::Guard || !reads_memory(e.value)) { out.push(e); continue; }
+      if (e.kind != Space::Kind::Guard || !has_load(e.value)) { out.push(e); continue; }
       if (e.negated) { continue; }
       for (const Expr& part : arith::split_conjunction(e.value)) {
-        if (reads_memory(part)) { continue; }
+        if (has_load(part)) { continue; }
         Space::Entry known = e;
         known.value = part;
         out.push(std::move(known));
@@ -522,7 +517,7 @@ class Races {
   /// True if one condition, with the same value in both iterations, selects the first access or the second one.
   auto are_opposite(const Access& w, const Touched& written, const Access& other, const Touched& t) const -> bool {
     for (const Space::Entry& e : w.space->entries()) {
-      if (e.kind != Space::Kind::Guard || !reads_memory(e.value)) { continue; }
+      if (e.kind != Space::Kind::Guard || !has_load(e.value)) { continue; }
       bool is_opposite = std::any_of(other.space->entries().begin(), other.space->entries().end(), [&](const Space::Entry& o) {
         return o.kind == Space::Kind::Guard && o.value.get() == e.value.get() && o.negated != e.negated;
       });

@@ -21,12 +21,6 @@ auto times(std::optional<int64_t> a, std::optional<int64_t> b) -> std::optional<
   return product;
 }
 
-auto has_load(const Expr& e) -> bool {
-  bool found = false;
-  post_order(e, [&](const Expr& node) { found = found || node->kind == NodeKind::BufferLoad; });
-  return found;
-}
-
 struct Access {
   Buffer buffer;
   std::vector<Expr> indices;  // in terms of loop variables

@@ -689,4 +689,10 @@ auto uses_var(const Stmt& stmt, const std::function<bool(const VarNode&)>& f) ->
   return v.found;
 }
 
+auto has_load(const Expr& expr) -> bool {
+  bool found = false;
+  post_order(expr, [&](const Expr& e) { found = found || e.kind() == NodeKind::BufferLoad; });
+  return found;
+}
+
 }  // namespace loopsmith

@@ -81,5 +81,7 @@ using BufferMap = std::unordered_map<const BufferNode*, Buffer>;
 /// True when f holds for a variable of the tree.
 [[nodiscard]] auto uses_var(const Expr& expr, const std::function<bool(const VarNode&)>& f) -> bool;
 [[nodiscard]] auto uses_var(const Stmt& stmt, const std::function<bool(const VarNode&)>& f) -> bool;
+/// True if the expression loads an element of a buffer.
+[[nodiscard]] auto has_load(const Expr& expr) -> bool;
 
 }  // namespace loopsmith

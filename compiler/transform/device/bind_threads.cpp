@@ -760,14 +760,14 @@ class Bind : public Mutator {
 
   auto on(const For& n) -> Stmt override {
     if (n.for_kind == ForKind::ThreadBinding) { return kernel(self(n)); }
-    const Expr& decides = loads(n.min) ? n.min : n.extent;
+    const Expr& decides = has_load(n.min) ? n.min : n.extent;
     return is_decided_by_memory(decides, n.body) ? in_kernel(self(n), decides, true) : Mutator::on(n);
   }
   auto on(const AttrStmt& n) -> Stmt override { return as_thread_loop(self(n)) ? kernel(self(n)) : Mutator::on(n); }
   auto on(const While& n) -> Stmt override { return is_decided_by_memory(n.condition, n.body) ? in_kernel(self(n), n.condition, true) : Mutator::on(n); }
   auto on(const IfThenElse& n) -> Stmt override {
     const bool has_threads = contains_threads(n.then_case) || (n.else_case && contains_threads(n.else_case));
-    return has_threads && loads(n.condition) ? in_kernel(self(n), n.condition, false) : Mutator::on(n);
+    return has_threads && has_load(n.condition) ? in_kernel(self(n), n.condition, false) : Mutator::on(n);
   }
   auto on(const LetStmt& n) -> Stmt override {
     if (!is_decided_by_memory(n.value, n.body)) { return Mutator::on(n); }
@@ -803,12 +803,7 @@ class Bind : public Mutator {
   }
   // ---- launches that depend on the memory of the device, which the host does not read
 
-  static auto loads(const Expr& e) -> bool {
-    bool found = false;
-    post_order(e, [&](const Expr& sub) { found = found || sub.as<BufferLoad>(); });
-    return found;
-  }
-  static auto is_decided_by_memory(const Expr& decides, const Stmt& body) -> bool { return contains_threads(body) && loads(decides); }
+  static auto is_decided_by_memory(const Expr& decides, const Stmt& body) -> bool { return contains_threads(body) && has_load(decides); }
   /// True if the statement stores to memory that the expression loads from.
   static auto stores_loaded(const Stmt& stmt, const Expr& e) -> bool {
     std::unordered_set<const VarNode*> loaded;

@@ -193,7 +193,7 @@ class Split {
       }
       case NodeKind::For: {
         const auto& n = *stmt.as<For>();
-        if (!contains_kernel(stmt) || reads_memory(n.min) || reads_memory(n.extent)) { return alone(stmt); }
+        if (!contains_kernel(stmt) || has_load(n.min) || has_load(n.extent)) { return alone(stmt); }
         return make<For>(n.var, n.min, n.extent, ForKind::Serial, host(n.body), std::nullopt, n.annotations, n.origin, n.id);
       }
       case NodeKind::LetStmt: {
@@ -225,7 +225,7 @@ class Split {
     const auto* leaves = n && !n->else_case ? n->then_case.as<Evaluate>() : nullptr;
     const auto* call = leaves ? leaves->value.as<Call>() : nullptr;
     const bool is_success = call && call->op == "ret" && call->args.size() == 1 && is_zero(call->args[0]);
-    return is_success && !reads_memory(n->condition) ? n : nullptr;
+    return is_success && !has_load(n->condition) ? n : nullptr;
   }
   static constexpr int64_t most_bytes_alone = 4096;
   static auto bytes_of(const Allocate& n) -> int64_t {
@@ -239,11 +239,6 @@ class Split {
     if (const auto* n = stmt.as<DeclBuffer>()) { return is_of_host(n->body); }
     if (const auto* n = stmt.as<SeqStmt>()) { return std::any_of(n->seq.begin(), n->seq.end(), [](const Stmt& s) { return is_of_host(s); }); }
     return contains_kernel(stmt);
-  }
-  static auto reads_memory(const Expr& e) -> bool {
-    bool found = false;
-    post_order(e, [&](const Expr& sub) { found = found || sub.as<BufferLoad>(); });
-    return found;
   }
   /// Host code that accesses memory, as a kernel of one thread; null if it has no effect.
   auto alone(const Stmt& stmt) -> Stmt {

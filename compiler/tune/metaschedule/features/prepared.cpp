@@ -11,12 +11,6 @@
 namespace loopsmith::tune::metaschedule {
 namespace {
 
-auto has_load(const Expr& expr) -> bool {
-  bool found = false;
-  post_order(expr, [&](const Expr& e) { found = found || e.kind() == NodeKind::BufferLoad; });
-  return found;
-}
-
 class Simplify : public Mutator {
  public:
   using Mutator::on;
