@@ -170,7 +170,7 @@ auto options(Evaluator& e, const BoundArguments& bound, const std::vector<std::p
       if (a.value.bool_value()) { argv.emplace_back(option); }
       continue;
     }
-    std::vector<Value> several = a.value.items() ? *a.value.items() : std::vector<Value>{a.value};
+    std::vector<Value> several = a.value.items_or_itself();
     for (const Value& v : several) {
       auto text = word(v);
       if (!text) {

@@ -106,7 +106,7 @@ class PieceLists {
   auto text_of(const Value& value, const Argument& at) -> std::optional<std::string> {
     std::vector<const eval::Function*> functions;
     auto text = script::expression_of(value, &functions);
-    if (!text) { return wrong(e_, {value, at.where, {}}, "values that `loopsmith tune` can read: functions by `def` at the top of the file, no lambdas"), std::nullopt; }
+    if (!text) { return wrong(e_, {value, at.where, {}}, "a value that `loopsmith tune` reads (its functions by `def` at the top of the file)"), std::nullopt; }
     for (const eval::Function* function : functions) {
       std::string file = file_of(function);
       if (file.empty() || (!file_.empty() && file != file_)) {

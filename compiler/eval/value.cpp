@@ -114,6 +114,10 @@ auto Value::items() const -> const std::vector<Value>* {
   if (const auto* t = as<Tuple>()) { return &t->items; }
   return nullptr;
 }
+auto Value::items_or_itself() const -> std::vector<Value> {
+  const std::vector<Value>* several = items();
+  return several ? *several : std::vector<Value>{*this};
+}
 
 auto Value::type_name() const -> std::string_view {
   switch (kind_) {

@@ -96,6 +96,8 @@ class Value {
   [[nodiscard]] auto string() const -> const std::string*;
   /// The items of a list or tuple; null for other values.
   [[nodiscard]] auto items() const -> const std::vector<Value>*;
+  /// The items of a list or tuple; of another value, the value alone. For arguments that are one thing or several.
+  [[nodiscard]] auto items_or_itself() const -> std::vector<Value>;
 
   [[nodiscard]] auto type_name() const -> std::string_view;
   /// The text of Python's repr().

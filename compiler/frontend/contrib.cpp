@@ -29,8 +29,7 @@ auto tempdir(Evaluator&, const Arguments&) -> Value { return make_object<Tempora
 auto create_llvm(Evaluator& e, const Arguments& a) -> Value {
   BoundArguments b;
   if (!bind_arguments(e, "create_llvm", a, {{"inputs"}, {"output", false}, {"options", false}, {"cc", false}}, b)) { return not_bound(b); }
-  std::vector<Value> inputs{b.values[0].value};
-  if (const auto* several = b.values[0].value.items()) { inputs = *several; }
+  std::vector<Value> inputs = b.values[0].value.items_or_itself();
   std::string text;
   for (const Value& one : inputs) {
     const std::string* source = one.string();

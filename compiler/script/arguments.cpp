@@ -58,7 +58,7 @@ auto map_of_function(eval::Evaluator& evaluator, const Ref<eval::Function>& func
     if (e) { final.push_back(e); }
     return bool(e);
   };
-  for (const eval::Value& item : result.items() ? *result.items() : std::vector<eval::Value>{result}) {
+  for (const eval::Value& item : result.items_or_itself()) {
     if (item.as<frontend::AxisSeparatorObject>()) {
       out.separators.push_back(static_cast<int64_t>(final.size()));
       continue;

@@ -13,8 +13,7 @@ namespace loopsmith::frontend::te {
 namespace {
 
 auto tensor_list(Evaluator& e, const Argument& a, std::vector<Ref<TensorObject>>& out) -> bool {
-  std::vector<Value> items{a.value};
-  if (const auto* several = a.value.items()) { items = *several; }
+  std::vector<Value> items = a.value.items_or_itself();
   for (const Value& v : items) {
     const auto* t = v.as<TensorObject>();
     if (!t) {
@@ -26,8 +25,7 @@ auto tensor_list(Evaluator& e, const Argument& a, std::vector<Ref<TensorObject>>
   return true;
 }
 auto buffer_list(Evaluator& e, const Argument& a, std::vector<Buffer>& out) -> bool {
-  std::vector<Value> items{a.value};
-  if (const auto* several = a.value.items()) { items = *several; }
+  std::vector<Value> items = a.value.items_or_itself();
   for (const Value& v : items) {
     const auto* b = v.as<BufferObject>();
     if (!b) {

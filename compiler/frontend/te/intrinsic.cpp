@@ -63,8 +63,7 @@ auto buffer_values(const std::vector<Buffer>& buffers) -> Value {
 
 // Reads the body, the reset and the update. False: reported, or not known.
 auto read_parts(Evaluator& e, const Argument& returned, Name name, DeclaredIntrinsic::Parts& out) -> bool {
-  std::vector<Value> items{returned.value};
-  if (const auto* several = returned.value.items()) { items = *several; }
+  std::vector<Value> items = returned.value.items_or_itself();
   if (items.empty() || items.size() > 3) {
     refuse(e, returned.where, declaring, name, because(Why::FcomputeParts).arg("count", items.size()), "return `ib.get()`, or `(body, reset, update)`");
     return false;

@@ -87,8 +87,7 @@ auto read_regions(Evaluator& e, const DeclaredIntrinsic& intrinsic, const Argume
 }
 
 auto read_reduce_axes(Evaluator& e, const Argument& given, std::vector<IterVar>& out) -> bool {
-  std::vector<Value> items{given.value};
-  if (const auto* several = given.value.items()) { items = *several; }
+  std::vector<Value> items = given.value.items_or_itself();
   for (const Value& item : items) {
     const auto* axis = item.as<IterVarObject>();
     if (!axis) {

@@ -71,8 +71,7 @@ auto ReducerFunction::identities(Evaluator& e, const std::vector<Expr>& sources,
   for (const Expr& s : sources) { types.push_back(Value::str(s.dtype().str())); }
   Value result = e.call(identity, std::move(types), where);
   if (result.is_unknown()) { return false; }
-  std::vector<Value> items{result};
-  if (const auto* several = result.items()) { items = *several; }
+  std::vector<Value> items = result.items_or_itself();
   if (items.size() != sources.size()) {
     e.report(wrong_count("te.comm_reducer", sources.size(), "values of its identity", items.size(), where));
     return false;
@@ -110,8 +109,7 @@ auto ReducerFunction::call(Evaluator& e, const Arguments& a) const -> std::optio
   std::vector<Expr> sources;
   if (!to_exprs(e, *source, sources) || sources.empty()) { return Value::error(); }
   std::vector<IterVar> axes;
-  std::vector<Value> given{axis->value};
-  if (const auto* several = axis->value.items()) { given = *several; }
+  std::vector<Value> given = axis->value.items_or_itself();
   for (const Value& v : given) {
     const auto* iter = v.as<IterVarObject>();
     if (!iter || iter->iter.kind != IterKind::Reduction) { return wrong_type(e, *axis, "an axis, `te.reduce_axis(...)`"); }

@@ -323,8 +323,7 @@ auto apply_reorder(const Applied& stage, const Choice& choice, const std::vector
 // The caches of `source` are computed at the axes that the choice names.
 auto apply_anchors(const Applied& stage, const ScheduleObject& schedule, const Choice& choice, const std::vector<Value>& axes, const std::vector<Value>& sources) -> Value {
   for (size_t i = 0; i < sources.size() && i < choice.numbers.size(); ++i) {
-    std::vector<Value> caches{sources[i]};
-    if (const auto* several = sources[i].items()) { caches = *several; }
+    std::vector<Value> caches = sources[i].items_or_itself();
     for (const Value& cache : caches) {
       Value found = te::stage_of(stage.e, schedule, {cache, stage.where, {}}, stage.where);
       auto at = static_cast<size_t>(choice.numbers[i]);

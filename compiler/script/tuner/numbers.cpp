@@ -327,7 +327,7 @@ auto made_array(Evaluator& e, std::string_view name, const Arguments& given, uin
   if (is_spread) { for (size_t i = 0; i < given.positional; ++i) { extents.push_back(given.all[i].value); } }
   else if (size || (given.positional > 0 && !is_integer)) {
     const Value& shape = size ? size->value : given.all[name == "random.uniform" || name == "random.normal" ? given.positional - 1 : 0].value;
-    extents = shape.items() ? *shape.items() : std::vector<Value>{shape};
+    extents = shape.items_or_itself();
   }
   const auto shape = shape_of(e, extents, given.call);
   if (!shape) { return Value::error(); }
