@@ -7,7 +7,6 @@
 #include "eval/limit_text.h"
 #include "eval/sets.h"
 #include "support/codes.h"
-#include "support/text.h"
 
 namespace loopsmith::eval {
 namespace {
@@ -20,26 +19,8 @@ auto wrong(Evaluator& evaluator, const Argument& a, std::string_view expected) -
   return evaluator.report(error(Code::WrongType, a.where).arg("expected", expected).arg("found", describe(a.value)));
 }
 
-// Checks that a call has between `low` and `high` arguments, all positional; false: an error was reported.
-auto count(Evaluator& evaluator, std::string_view name, const Arguments& a, size_t low, size_t high) -> bool {
-  if (a.all.size() > a.positional) {
-    evaluator.report(error(Code::UnexpectedArgument, a.all[a.positional].keyword_at).arg("name", a.all[a.positional].keyword.view()).arg("callee", name));
-    return false;
-  }
-  if (a.positional < low) {
-    evaluator.report(error(Code::TooFewArguments, a.callee).arg("callee", name).arg("count", static_cast<int64_t>(low)).arg("given", static_cast<int64_t>(a.positional))
-                   .remedy("give " + count_text(static_cast<int64_t>(low - a.positional), "more argument")));
-    return false;
-  }
-  if (a.positional > high) {
-    evaluator.report(error(Code::TooManyArguments, a.all[high].where).arg("callee", name).arg("count", static_cast<int64_t>(high)).arg("given", static_cast<int64_t>(a.positional)));
-    return false;
-  }
-  return true;
-}
-
 auto len(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "len", a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "len", a, 1, 1)) { return Value::error(); }
   if (const Object* o = a.all[0].value.object()) {
     if (auto n = o->length()) { return Value(*n); }
   }
@@ -47,7 +28,7 @@ auto len(Evaluator& e, const Arguments& a) -> Value {
 }
 
 auto range(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "range", a, 1, 3)) { return Value::error(); }
+  if (!expect_arguments(e, "range", a, 1, 3)) { return Value::error(); }
   int64_t parts[3] = {0, 0, 1};
   for (size_t i = 0; i < a.all.size(); ++i) {
     auto v = a.all[i].value.to_int();
@@ -60,7 +41,7 @@ auto range(Evaluator& e, const Arguments& a) -> Value {
 
 // The items of a single iterable argument, or the arguments themselves.
 auto operands(Evaluator& e, std::string_view name, const Arguments& a, std::vector<Argument>& out) -> bool {
-  if (a.positional == 0) { return count(e, name, {a.all, a.positional, a.call, a.callee, a.parentheses}, 1, 1); }
+  if (a.positional == 0) { return expect_arguments(e, name, {a.all, a.positional, a.call, a.callee, a.parentheses}, 1, 1); }
   if (a.positional == 1) {
     auto items = e.iterate(a.all[0]);
     if (!items) { return false; }
@@ -117,7 +98,7 @@ auto sum(Evaluator& e, const Arguments& a) -> Value {
 }
 
 auto abs_of(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "abs", a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "abs", a, 1, 1)) { return Value::error(); }
   const Value& v = a.all[0].value;
   if (auto i = v.to_int()) {
     if (*i == std::numeric_limits<int64_t>::min()) { return e.report(error(Code::IntegerOverflow, a.call).arg("what", "the result of `abs`")); }
@@ -172,7 +153,7 @@ auto sorted(Evaluator& e, const Arguments& a) -> Value {
 }
 
 auto reversed(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "reversed", a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "reversed", a, 1, 1)) { return Value::error(); }
   auto items = e.iterate(a.all[0]);
   if (!items) { return Value::error(); }
   std::reverse(items->begin(), items->end());
@@ -214,7 +195,7 @@ auto enumerate(Evaluator& e, const Arguments& a) -> Value {
 }
 
 auto map_of(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "map", a, 2, 100)) { return Value::error(); }
+  if (!expect_arguments(e, "map", a, 2, 100)) { return Value::error(); }
   std::vector<std::vector<Value>> columns;
   for (size_t i = 1; i < a.positional; ++i) {
     auto items = e.iterate(a.all[i]);
@@ -235,7 +216,7 @@ auto map_of(Evaluator& e, const Arguments& a) -> Value {
 }
 
 auto filter(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "filter", a, 2, 2)) { return Value::error(); }
+  if (!expect_arguments(e, "filter", a, 2, 2)) { return Value::error(); }
   auto items = e.iterate(a.all[1]);
   if (!items) { return Value::error(); }
   std::vector<Value> out;
@@ -250,7 +231,7 @@ auto filter(Evaluator& e, const Arguments& a) -> Value {
 }
 
 auto any_all(Evaluator& e, const Arguments& a, std::string_view name, bool wanted) -> Value {
-  if (!count(e, name, a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, name, a, 1, 1)) { return Value::error(); }
   auto items = e.iterate(a.all[0]);
   if (!items) { return Value::error(); }
   for (Value& v : *items) {
@@ -264,7 +245,7 @@ auto any(Evaluator& e, const Arguments& a) -> Value { return any_all(e, a, "any"
 auto all(Evaluator& e, const Arguments& a) -> Value { return any_all(e, a, "all", false); }
 
 auto to_int(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "int", a, 0, 2)) { return Value::error(); }
+  if (!expect_arguments(e, "int", a, 0, 2)) { return Value::error(); }
   if (a.all.empty()) { return Value(0); }
   const Value& v = a.all[0].value;
   if (auto i = v.to_int()) { return Value(*i); }
@@ -286,7 +267,7 @@ auto to_int(Evaluator& e, const Arguments& a) -> Value {
   return wrong(e, a.all[0], "a number or a str");
 }
 auto to_float(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "float", a, 0, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "float", a, 0, 1)) { return Value::error(); }
   if (a.all.empty()) { return Value(0.0); }
   if (auto f = a.all[0].value.to_float()) { return Value(*f); }
   if (const std::string* s = a.all[0].value.string()) {
@@ -304,34 +285,34 @@ auto made_text(Evaluator& e, std::string text, Origin where) -> Value {
   return Value::str(std::move(text));
 }
 auto to_str(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "str", a, 0, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "str", a, 0, 1)) { return Value::error(); }
   return made_text(e, a.all.empty() ? "" : a.all[0].value.to_str(), a.call);
 }
 auto repr(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "repr", a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "repr", a, 1, 1)) { return Value::error(); }
   return made_text(e, a.all[0].value.repr(), a.call);
 }
 auto to_bool(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "bool", a, 0, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "bool", a, 0, 1)) { return Value::error(); }
   if (a.all.empty()) { return Value(false); }
   auto t = e.truth(a.all[0]);
   return t ? Value(*t) : Value::error();
 }
 auto to_list(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "list", a, 0, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "list", a, 0, 1)) { return Value::error(); }
   if (a.all.empty()) { return Value::list({}); }
   auto items = e.iterate(a.all[0]);
   return items ? Value::list(std::move(*items)) : Value::error();
 }
 auto to_tuple(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "tuple", a, 0, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "tuple", a, 0, 1)) { return Value::error(); }
   if (a.all.empty()) { return Value::tuple({}); }
   auto items = e.iterate(a.all[0]);
   return items ? Value::tuple(std::move(*items)) : Value::error();
 }
 auto to_dict(Evaluator& e, const Arguments& a) -> Value {
   Ref<Dict> out = make_object<Dict>();
-  if (a.positional > 1) { (void)count(e, "dict", a, 0, 1); return Value::error(); }
+  if (a.positional > 1) { (void)expect_arguments(e, "dict", a, 0, 1); return Value::error(); }
   if (a.positional == 1) {
     if (const auto* other = a.all[0].value.as<Dict>()) {
       for (const auto& [k, v] : other->entries()) { out->set(k, v); }
@@ -370,7 +351,7 @@ auto print(Evaluator& e, const Arguments& a) -> Value {
 }
 
 auto round_of(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "round", a, 1, 2)) { return Value::error(); }
+  if (!expect_arguments(e, "round", a, 1, 2)) { return Value::error(); }
   auto f = a.all[0].value.to_float();
   if (!f) { return wrong(e, a.all[0], "a number"); }
   if (a.all.size() == 1) {
@@ -382,11 +363,11 @@ auto round_of(Evaluator& e, const Arguments& a) -> Value {
   return Value(std::nearbyint(*f * scale) / scale);
 }
 auto pow_of(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "pow", a, 2, 2)) { return Value::error(); }
+  if (!expect_arguments(e, "pow", a, 2, 2)) { return Value::error(); }
   return e.binary(syntax::BinaryOp::Pow, a.all[0], a.all[1], a.call);
 }
 auto divmod(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "divmod", a, 2, 2)) { return Value::error(); }
+  if (!expect_arguments(e, "divmod", a, 2, 2)) { return Value::error(); }
   Value q = e.binary(syntax::BinaryOp::FloorDiv, a.all[0], a.all[1], a.call);
   if (q.is_unknown()) { return q; }
   Value r = e.binary(syntax::BinaryOp::Mod, a.all[0], a.all[1], a.call);
@@ -412,38 +393,38 @@ auto is_of(Evaluator& e, const Value& v, const Value& type, Origin where) -> boo
   return classes && std::any_of(classes->begin(), classes->end(), [&](const Value& c) { return c.string() && *c.string() == n; });
 }
 auto isinstance(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "isinstance", a, 2, 2)) { return Value::error(); }
+  if (!expect_arguments(e, "isinstance", a, 2, 2)) { return Value::error(); }
   if (const auto* types = a.all[1].value.items()) {
     return Value(std::any_of(types->begin(), types->end(), [&](const Value& t) { return is_of(e, a.all[0].value, t, a.call); }));
   }
   return Value(is_of(e, a.all[0].value, a.all[1].value, a.call));
 }
 auto type_of(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "type", a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "type", a, 1, 1)) { return Value::error(); }
   if (const Value* b = builtin(Name(a.all[0].value.type_name()))) { return *b; }
   return Value::str(std::string(a.all[0].value.type_name()));
 }
 auto chr(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "chr", a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "chr", a, 1, 1)) { return Value::error(); }
   int64_t c = a.all[0].value.to_int().value_or(-1);
   if (c < 0 || c > 127) { return wrong(e, a.all[0], "an int from 0 to 127"); }
   return Value::str(std::string(1, static_cast<char>(c)));
 }
 auto ord(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "ord", a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "ord", a, 1, 1)) { return Value::error(); }
   const std::string* s = a.all[0].value.string();
   if (!s || s->size() != 1) { return wrong(e, a.all[0], "a str of one character"); }
   return Value(static_cast<int64_t>(static_cast<unsigned char>((*s)[0])));
 }
 auto hasattr(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "hasattr", a, 2, 2)) { return Value::error(); }
+  if (!expect_arguments(e, "hasattr", a, 2, 2)) { return Value::error(); }
   const std::string* name = a.all[1].value.string();
   if (!name) { return wrong(e, a.all[1], "a str"); }
   const Object* o = a.all[0].value.object();
   return Value(o && o->get_attribute(e, Name(*name), a.call).has_value());
 }
 auto getattr(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "getattr", a, 2, 3)) { return Value::error(); }
+  if (!expect_arguments(e, "getattr", a, 2, 3)) { return Value::error(); }
   const std::string* name = a.all[1].value.string();
   if (!name) { return wrong(e, a.all[1], "a str"); }
   if (a.all.size() == 3) {

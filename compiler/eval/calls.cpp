@@ -6,6 +6,7 @@
 
 #include "eval/not_made.h"
 #include "support/codes.h"
+#include "support/text.h"
 #include "support/guards.h"
 
 namespace loopsmith::eval {
@@ -248,6 +249,25 @@ void Evaluator::resume_from(size_t statement, Frame& frame, const Ref<Function>&
   frame.flow = Flow::Next;
   frame.result = Value();
   run(frame, observer);
+}
+
+auto expect_arguments(Evaluator& evaluator, std::string_view callee, const Arguments& arguments, size_t least, size_t most) -> bool {
+  if (arguments.all.size() > arguments.positional) {
+    const Argument& named = arguments.all[arguments.positional];
+    evaluator.report(error(Code::UnexpectedArgument, named.keyword_at).arg("name", named.keyword.view()).arg("callee", callee));
+    return false;
+  }
+  const auto given = static_cast<int64_t>(arguments.positional);
+  if (arguments.positional < least) {
+    evaluator.report(error(Code::TooFewArguments, arguments.callee).arg("callee", callee).arg("count", static_cast<int64_t>(least)).arg("given", given)
+                         .remedy("give " + count_text(static_cast<int64_t>(least) - given, "more argument")));
+    return false;
+  }
+  if (arguments.positional > most) {
+    evaluator.report(error(Code::TooManyArguments, arguments.all[most].where).arg("callee", callee).arg("count", static_cast<int64_t>(most)).arg("given", given));
+    return false;
+  }
+  return true;
 }
 
 namespace {

@@ -305,6 +305,9 @@ struct Parameter {
   bool keyword_only = false;
 };
 
+/// True if a call has between `least` and `most` arguments, all of them positional; false: an error was reported. For functions whose parameters have no names.
+[[nodiscard]] auto expect_arguments(Evaluator& evaluator, std::string_view callee, const Arguments& arguments, size_t least, size_t most) -> bool;
+
 /// Matches the arguments of a call to a builtin with its parameters. An omitted argument is a default Argument (None,
 /// unknown origin) with `given` false. False: a missing, unexpected, surplus or repeated argument was reported, or the
 /// value of an argument is unknown (then `unknown` is that value).

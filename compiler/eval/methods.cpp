@@ -7,7 +7,6 @@
 #include "eval/format.h"
 #include "eval/limit_text.h"
 #include "support/codes.h"
-#include "support/text.h"
 
 namespace loopsmith::eval {
 namespace {
@@ -24,25 +23,6 @@ auto find_row(const Row (&rows)[N], Name name) -> const Row* {
 
 auto wrong(Evaluator& e, const Argument& a, std::string_view expected) -> Value {
   return e.report(error(Code::WrongType, a.where).arg("expected", expected).arg("found", describe(a.value)));
-}
-// Checks that a call has a number of arguments in a range, all positional; false: an error was reported.
-auto count(Evaluator& e, std::string_view name, const Arguments& a, size_t low, size_t high) -> bool {
-  std::vector<Parameter> parameters;
-  static const Name argument("argument");
-  if (a.all.size() > a.positional) {
-    e.report(error(Code::UnexpectedArgument, a.all[a.positional].keyword_at).arg("name", a.all[a.positional].keyword.view()).arg("callee", name));
-    return false;
-  }
-  if (a.positional < low) {
-    e.report(error(Code::TooFewArguments, a.callee).arg("callee", name).arg("count", static_cast<int64_t>(low)).arg("given", static_cast<int64_t>(a.positional))
-                   .remedy("give " + count_text(static_cast<int64_t>(low - a.positional), "more argument")));
-    return false;
-  }
-  if (a.positional > high) {
-    e.report(error(Code::TooManyArguments, a.all[high].where).arg("callee", name).arg("count", static_cast<int64_t>(high)).arg("given", static_cast<int64_t>(a.positional)));
-    return false;
-  }
-  return true;
 }
 auto too_long(Evaluator& e, const Arguments& a) -> Value { return e.report(error(Code::TooMuchWork, a.call).arg("what", more_than(e.limits.text_bytes, "a text", "bytes"))); }
 auto made_text(Evaluator& e, std::string text, const Arguments& a) -> Value {
@@ -64,7 +44,7 @@ auto text_of(const Value& v) -> const std::string& { return *v.string(); }
 // ---- str ---------------------------------------------------------------------------------------------------------
 
 auto str_join(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "join", a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "join", a, 1, 1)) { return Value::error(); }
   auto items = e.iterate(a.all[0]);
   if (!items) { return Value::error(); }
   std::string out;
@@ -78,7 +58,7 @@ auto str_join(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return made_text(e, std::move(out), a);
 }
 auto str_split(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "split", a, 0, 2)) { return Value::error(); }
+  if (!expect_arguments(e, "split", a, 0, 2)) { return Value::error(); }
   const std::string& s = text_of(self);
   std::vector<Value> out;
   if (a.all.empty() || a.all[0].value.is_none()) {
@@ -102,7 +82,7 @@ auto str_split(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return Value::list(std::move(out));
 }
 auto str_replace(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "replace", a, 2, 2)) { return Value::error(); }
+  if (!expect_arguments(e, "replace", a, 2, 2)) { return Value::error(); }
   const std::string* from = a.all[0].value.string();
   const std::string* to = a.all[1].value.string();
   if (!from || from->empty()) { return wrong(e, a.all[0], "a str that is not empty"); }
@@ -118,7 +98,7 @@ auto str_replace(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return made_text(e, out + s.substr(start), a);
 }
 auto affix(Evaluator& e, const Value& self, const Arguments& a, std::string_view name, bool front) -> Value {
-  if (!count(e, name, a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, name, a, 1, 1)) { return Value::error(); }
   auto test = [&](const Value& v) {
     const std::string* t = v.string();
     return t && (front ? text_of(self).starts_with(*t) : text_of(self).ends_with(*t));
@@ -131,7 +111,7 @@ auto str_startswith(Evaluator& e, const Value& self, const Arguments& a) -> Valu
 auto str_endswith(Evaluator& e, const Value& self, const Arguments& a) -> Value { return affix(e, self, a, "endswith", false); }
 template <int (*F)(int)>
 auto change_case(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "upper", a, 0, 0)) { return Value::error(); }
+  if (!expect_arguments(e, "upper", a, 0, 0)) { return Value::error(); }
   std::string out = text_of(self);
   for (char& c : out) {
     if (static_cast<unsigned char>(c) < 128) { c = static_cast<char>(F(c)); }
@@ -140,7 +120,7 @@ auto change_case(Evaluator& e, const Value& self, const Arguments& a) -> Value {
 }
 template <bool Left, bool Right>
 auto strip(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "strip", a, 0, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "strip", a, 0, 1)) { return Value::error(); }
   std::string_view what = " \t\n\r\f\v";
   if (!a.all.empty()) {
     if (!a.all[0].value.string()) { return wrong(e, a.all[0], "a str"); }
@@ -154,14 +134,14 @@ auto strip(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return Value::str(std::string(s));
 }
 auto str_find(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "find", a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "find", a, 1, 1)) { return Value::error(); }
   const std::string* part = a.all[0].value.string();
   if (!part) { return wrong(e, a.all[0], "a str"); }
   size_t at = find_text(text_of(self), *part);
   return Value(at == std::string::npos ? int64_t{-1} : static_cast<int64_t>(at));
 }
 auto str_count(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "count", a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "count", a, 1, 1)) { return Value::error(); }
   const std::string* part = a.all[0].value.string();
   if (!part || part->empty()) { return wrong(e, a.all[0], "a str that is not empty"); }
   int64_t n = 0;
@@ -170,7 +150,7 @@ auto str_count(Evaluator& e, const Value& self, const Arguments& a) -> Value {
 }
 auto str_format(Evaluator& e, const Value& self, const Arguments& a) -> Value { return format_braces(e, text_of(self), a); }
 auto str_isdigit(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "isdigit", a, 0, 0)) { return Value::error(); }
+  if (!expect_arguments(e, "isdigit", a, 0, 0)) { return Value::error(); }
   const std::string& s = text_of(self);
   return Value(!s.empty() && std::all_of(s.begin(), s.end(), [](unsigned char c) { return std::isdigit(c); }));
 }
@@ -186,13 +166,13 @@ constexpr Row str_rows[] = {
 auto items_of(const Value& self) -> std::vector<Value>& { return self.as<List>()->items; }
 
 auto list_append(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "append", a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "append", a, 1, 1)) { return Value::error(); }
   if (items_of(self).size() >= e.limits.list_items) { return e.report(error(Code::TooMuchWork, a.call).arg("what", more_than(e.limits.list_items, "a list", "items"))); }
   items_of(self).push_back(a.all[0].value);
   return {};
 }
 auto list_extend(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "extend", a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "extend", a, 1, 1)) { return Value::error(); }
   auto more = e.iterate(a.all[0]);
   if (!more) { return Value::error(); }
   if (items_of(self).size() + more->size() > e.limits.list_items) { return e.report(error(Code::TooMuchWork, a.call).arg("what", more_than(e.limits.list_items, "a list", "items"))); }
@@ -210,7 +190,7 @@ auto list_place(Evaluator& e, const Value& self, const Argument& a) -> std::opti
   return static_cast<size_t>(*i < 0 ? *i + size : *i);
 }
 auto list_pop(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "pop", a, 0, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "pop", a, 0, 1)) { return Value::error(); }
   auto& items = items_of(self);
   auto at = list_place(e, self, a.all.empty() ? Argument{Value(-1), a.call, {}} : a.all[0]);
   if (!at) { return Value::error(); }
@@ -220,7 +200,7 @@ auto list_pop(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return out;
 }
 auto list_insert(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "insert", a, 2, 2)) { return Value::error(); }
+  if (!expect_arguments(e, "insert", a, 2, 2)) { return Value::error(); }
   auto& items = items_of(self);
   auto i = a.all[0].value.to_int();
   if (!i) { return wrong(e, a.all[0], "an int"); }
@@ -232,7 +212,7 @@ auto list_insert(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return {};
 }
 auto list_index(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "index", a, 1, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "index", a, 1, 1)) { return Value::error(); }
   const auto& items = items_of(self);
   if (!e.charge(items.size(), 0, a.call)) { return Value::error(); }
   for (size_t i = 0; i < items.size(); ++i) {
@@ -248,21 +228,21 @@ auto list_remove(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return {};
 }
 auto list_count(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "count", a, 1, 1) || !e.charge(items_of(self).size(), 0, a.call)) { return Value::error(); }
+  if (!expect_arguments(e, "count", a, 1, 1) || !e.charge(items_of(self).size(), 0, a.call)) { return Value::error(); }
   return Value(static_cast<int64_t>(std::count_if(items_of(self).begin(), items_of(self).end(), [&](const Value& v) { return v.equals(a.all[0].value); })));
 }
 auto list_reverse(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "reverse", a, 0, 0) || !e.charge(items_of(self).size(), 0, a.call)) { return Value::error(); }
+  if (!expect_arguments(e, "reverse", a, 0, 0) || !e.charge(items_of(self).size(), 0, a.call)) { return Value::error(); }
   std::reverse(items_of(self).begin(), items_of(self).end());
   return {};
 }
 auto list_clear(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "clear", a, 0, 0)) { return Value::error(); }
+  if (!expect_arguments(e, "clear", a, 0, 0)) { return Value::error(); }
   items_of(self).clear();
   return {};
 }
 auto list_copy(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "copy", a, 0, 0) || !e.charge(items_of(self).size(), items_of(self).size() * sizeof(Value), a.call)) { return Value::error(); }
+  if (!expect_arguments(e, "copy", a, 0, 0) || !e.charge(items_of(self).size(), items_of(self).size() * sizeof(Value), a.call)) { return Value::error(); }
   return Value::list(items_of(self));
 }
 auto list_sort(Evaluator& e, const Value& self, const Arguments& a) -> Value {
@@ -293,22 +273,22 @@ auto may_list(Evaluator& e, const Value& self, const Arguments& a) -> bool {
 }
 
 auto dict_get(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "get", a, 1, 2)) { return Value::error(); }
+  if (!expect_arguments(e, "get", a, 1, 2)) { return Value::error(); }
   if (const Value* found = dict_of(self).find(a.all[0].value)) { return *found; }
   return a.all.size() > 1 ? a.all[1].value : Value();
 }
 auto dict_keys(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "keys", a, 0, 0) || !may_list(e, self, a)) { return Value::error(); }
+  if (!expect_arguments(e, "keys", a, 0, 0) || !may_list(e, self, a)) { return Value::error(); }
   return Value::list(*dict_of(self).iterate(e, a.call));
 }
 auto dict_values(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "values", a, 0, 0) || !may_list(e, self, a)) { return Value::error(); }
+  if (!expect_arguments(e, "values", a, 0, 0) || !may_list(e, self, a)) { return Value::error(); }
   std::vector<Value> out;
   for (const auto& [k, v] : dict_of(self).entries()) { out.push_back(v); }
   return Value::list(std::move(out));
 }
 auto dict_items(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "items", a, 0, 0) || !may_list(e, self, a)) { return Value::error(); }
+  if (!expect_arguments(e, "items", a, 0, 0) || !may_list(e, self, a)) { return Value::error(); }
   std::vector<Value> out;
   for (const auto& [k, v] : dict_of(self).entries()) { out.push_back(Value::tuple({k, v})); }
   return Value::list(std::move(out));
@@ -323,7 +303,7 @@ auto dict_update(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return {};
 }
 auto dict_pop(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "pop", a, 1, 2)) { return Value::error(); }
+  if (!expect_arguments(e, "pop", a, 1, 2)) { return Value::error(); }
   const Value* found = dict_of(self).find(a.all[0].value);
   if (!found) {
     if (a.all.size() > 1) { return a.all[1].value; }
@@ -337,14 +317,14 @@ auto dict_pop(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return out;
 }
 auto dict_setdefault(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "setdefault", a, 1, 2)) { return Value::error(); }
+  if (!expect_arguments(e, "setdefault", a, 1, 2)) { return Value::error(); }
   if (const Value* found = dict_of(self).find(a.all[0].value)) { return *found; }
   Value value = a.all.size() > 1 ? a.all[1].value : Value();
   dict_of(self).set(a.all[0].value, value);
   return value;
 }
 auto dict_copy(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "copy", a, 0, 0) || !may_list(e, self, a)) { return Value::error(); }
+  if (!expect_arguments(e, "copy", a, 0, 0) || !may_list(e, self, a)) { return Value::error(); }
   Ref<Dict> out = make_object<Dict>();
   for (const auto& [k, v] : dict_of(self).entries()) { out->set(k, v); }
   return out;

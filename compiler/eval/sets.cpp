@@ -36,19 +36,6 @@ auto to_set(Evaluator& e, const Argument& given) -> Ref<Set> {
   return out;
 }
 
-// False: another number of arguments, or one by keyword; reported.
-auto count(Evaluator& e, std::string_view name, const Arguments& a, size_t low, size_t high) -> bool {
-  if (a.all.size() > a.positional) {
-    e.report(error(Code::UnexpectedArgument, a.all[a.positional].keyword_at).arg("name", a.all[a.positional].keyword.view()).arg("callee", name));
-  } else if (a.positional < low) {
-    e.report(error(Code::TooFewArguments, a.callee).arg("callee", name).arg("count", static_cast<int64_t>(low)).arg("given", static_cast<int64_t>(a.positional)));
-  } else if (a.positional > high) {
-    e.report(error(Code::TooManyArguments, a.all[high].where).arg("callee", name).arg("count", static_cast<int64_t>(high)).arg("given", static_cast<int64_t>(a.positional)));
-  } else {
-    return true;
-  }
-  return false;
-}
 auto no_such_item(Evaluator& e, Origin where, const std::string& item) -> Value {
   return e.report(error(Code::KeyNotFound, where).arg("container", "set").arg("kind", "item").arg("key", item));
 }
@@ -86,19 +73,19 @@ auto combined(Evaluator& e, syntax::BinaryOp op, const Set& a, const Set& b, Ori
 // ---- methods -------------------------------------------------------------------------------------------------------
 
 auto add(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  return count(e, "add", a, 1, 1) && add_to_set(e, set_of(self), a.all[0]) ? Value() : Value::error();
+  return expect_arguments(e, "add", a, 1, 1) && add_to_set(e, set_of(self), a.all[0]) ? Value() : Value::error();
 }
 auto remove(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "remove", a, 1, 1) || !e.charge(set_of(self).items().size(), 0, a.call)) { return Value::error(); }
+  if (!expect_arguments(e, "remove", a, 1, 1) || !e.charge(static_cast<size_t>(*set_of(self).length()), 0, a.call)) { return Value::error(); }
   return set_of(self).erase(a.all[0].value) ? Value() : no_such_item(e, a.all[0].where, a.all[0].value.repr());
 }
 auto discard(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "discard", a, 1, 1) || !e.charge(set_of(self).items().size(), 0, a.call)) { return Value::error(); }
+  if (!expect_arguments(e, "discard", a, 1, 1) || !e.charge(static_cast<size_t>(*set_of(self).length()), 0, a.call)) { return Value::error(); }
   (void)set_of(self).erase(a.all[0].value);
   return {};
 }
 auto pop(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "pop", a, 0, 0)) { return Value::error(); }
+  if (!expect_arguments(e, "pop", a, 0, 0)) { return Value::error(); }
   const std::vector<Value> items = set_of(self).items();
   if (items.empty()) { return no_such_item(e, a.call, "to remove"); }
   if (!e.charge(items.size(), 0, a.call)) { return Value::error(); }
@@ -106,13 +93,13 @@ auto pop(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return items.front();
 }
 auto clear(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "clear", a, 0, 0)) { return Value::error(); }
+  if (!expect_arguments(e, "clear", a, 0, 0)) { return Value::error(); }
   set_of(self).clear();
   return {};
 }
-auto copy(Evaluator& e, const Value& self, const Arguments& a) -> Value { return count(e, "copy", a, 0, 0) && may_copy(e, set_of(self), a.call) ? Value(copy_of(set_of(self))) : Value::error(); }
+auto copy(Evaluator& e, const Value& self, const Arguments& a) -> Value { return expect_arguments(e, "copy", a, 0, 0) && may_copy(e, set_of(self), a.call) ? Value(copy_of(set_of(self))) : Value::error(); }
 auto update(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "update", a, 0, a.positional)) { return Value::error(); }
+  if (!expect_arguments(e, "update", a, 0, a.positional)) { return Value::error(); }
   for (const Argument& one : a.all) {
     Ref<Set> other = to_set(e, one);
     if (!other) { return Value::error(); }
@@ -125,7 +112,7 @@ auto update(Evaluator& e, const Value& self, const Arguments& a) -> Value {
 
 // `a.union(b, c)`: one operator after the other.
 auto fold(Evaluator& e, std::string_view name, syntax::BinaryOp op, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, name, a, 0, a.positional)) { return Value::error(); }
+  if (!expect_arguments(e, name, a, 0, a.positional)) { return Value::error(); }
   Value out(copy_of(set_of(self)));
   for (const Argument& one : a.all) {
     Ref<Set> other = to_set(e, one);
@@ -141,15 +128,15 @@ auto difference(Evaluator& e, const Value& self, const Arguments& a) -> Value { 
 auto symmetric_difference(Evaluator& e, const Value& self, const Arguments& a) -> Value { return fold(e, "symmetric_difference", syntax::BinaryOp::BitXor, self, a); }
 
 auto issubset(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  Ref<Set> other = count(e, "issubset", a, 1, 1) ? to_set(e, a.all[0]) : Ref<Set>();
+  Ref<Set> other = expect_arguments(e, "issubset", a, 1, 1) ? to_set(e, a.all[0]) : Ref<Set>();
   return other ? Value(is_subset(set_of(self), *other)) : Value::error();
 }
 auto issuperset(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  Ref<Set> other = count(e, "issuperset", a, 1, 1) ? to_set(e, a.all[0]) : Ref<Set>();
+  Ref<Set> other = expect_arguments(e, "issuperset", a, 1, 1) ? to_set(e, a.all[0]) : Ref<Set>();
   return other ? Value(is_subset(*other, set_of(self))) : Value::error();
 }
 auto isdisjoint(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  Ref<Set> other = count(e, "isdisjoint", a, 1, 1) ? to_set(e, a.all[0]) : Ref<Set>();
+  Ref<Set> other = expect_arguments(e, "isdisjoint", a, 1, 1) ? to_set(e, a.all[0]) : Ref<Set>();
   return other ? Value(selected(set_of(self), *other, true)->items().empty()) : Value::error();
 }
 
@@ -230,7 +217,7 @@ auto add_to_set(Evaluator& e, const Set& set, const Argument& item) -> bool {
 }
 
 auto make_set(Evaluator& e, const Arguments& a) -> Value {
-  if (!count(e, "set", a, 0, 1)) { return Value::error(); }
+  if (!expect_arguments(e, "set", a, 0, 1)) { return Value::error(); }
   if (a.all.empty()) { return make_object<Set>(); }
   Ref<Set> given = to_set(e, a.all[0]);
   return given && may_copy(e, *given, a.call) ? Value(copy_of(*given)) : Value::error();
