@@ -520,7 +520,7 @@ auto run_compile_tir(Evaluator& e, const eval::Arguments& a) -> Value {
   if (!bind_arguments(e, "compile_tir", a, parameters, b)) { return b.unknown; }
   const auto* program = b.values[1].value.as<frontend::ProgramObject>();
   if (!program) { return wrong(e, b.values[1], "a program"); }
-  std::vector<Value> found = b.values[0].value.items() ? *b.values[0].value.items() : std::vector<Value>{b.values[0].value};
+  std::vector<Value> found = b.values[0].value.items_or_itself();
   for (const Value& one : found) {
     const auto* outcome = one.as<Outcome>();
     if (!outcome) { return wrong(e, b.values[0], "the result of `ms.tune_tir` or `ms.tune_tasks`"); }

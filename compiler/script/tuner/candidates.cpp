@@ -242,7 +242,7 @@ auto local(Evaluator& e, PieceKind kind, const Arguments& given, std::initialize
   for (const auto& [name, value] : functions) {
     if (name.view() == "evaluator_config" || name.view() == "f_alloc_argument") { continue; }
     return e.report(error(Code::WrongType, bound.values[static_cast<size_t>(std::find_if(parameters.begin(), parameters.end(), [&](const auto& one) { return one.name == name; }) - parameters.begin())].where)
-                        .arg("expected", fmt::format("`{}`, beside which `{}` is called: the tuner's own workers call no functions", kind == PieceKind::Builder ? "f_build" : "f_run_evaluator", name.view()))
+                        .arg("expected", fmt::format("`{}` as well (the tuner's own workers call no functions)", kind == PieceKind::Builder ? "f_build" : "f_run_evaluator"))
                         .arg("found", fmt::format("`{}` alone", name.view())));
   }
   return value_of(eval::make_object<LocalWorkers>(kind, limit, std::move(alloc_argument)));

@@ -49,8 +49,8 @@ auto find_in(const std::vector<std::pair<Name, Value>>& all, Name name) -> const
 
 }  // namespace
 
-const eval::TypeTag PieceClass::type_tag{"class of the tuner"};
-const eval::TypeTag Piece::type_tag{"piece of the tuner"};
+const eval::TypeTag PieceClass::type_tag{"a class of the tuner"};
+const eval::TypeTag Piece::type_tag{"a piece of the tuner"};
 
 auto kind_text(PieceKind kind) -> std::string_view {
   switch (kind) {

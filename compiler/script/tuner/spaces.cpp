@@ -188,7 +188,7 @@ auto is_top_level(const eval::Function& function) -> bool { return function.def 
 
 }  // namespace
 
-const eval::TypeTag SpaceGenerator::type_tag{"space of the tuner"};
+const eval::TypeTag SpaceGenerator::type_tag{"a space of the tuner"};
 
 auto SpaceGenerator::find(std::string_view member) const -> const Value* {
   for (const auto& [name, value] : members) {
