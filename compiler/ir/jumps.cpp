@@ -21,11 +21,16 @@ void search(const Stmt& stmt, bool in_loop, bool enters_loops, Jumps& out) {
       if (!out.returns && is_return(stmt)) { out.returns = stmt.get(); }
       return;
     case NodeKind::BufferStore: return;
+    // Schedules ask for every loop around a block, so the usual statements are walked without a look at their expressions.
+    case NodeKind::SeqStmt:
+      for (const Stmt& s : stmt.as<SeqStmt>()->seq) { search(s, in_loop, enters_loops, out); }
+      return;
     case NodeKind::For:
+      if (enters_loops) { search(stmt.as<For>()->body, true, enters_loops, out); }
+      return;
     case NodeKind::While:
-      if (!enters_loops) { return; }
-      in_loop = true;
-      break;
+      if (enters_loops) { search(stmt.as<While>()->body, true, enters_loops, out); }
+      return;
     default: break;
   }
   visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { search(s, in_loop, enters_loops, out); });

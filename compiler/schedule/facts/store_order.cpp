@@ -329,7 +329,17 @@ auto changed_accesses(const Block& block, const BlockLoops& before, const BlockL
   return {};
 }
 
-auto stores_apart(const Block& block) -> bool { return Body(block).is_apart; }
+auto stores_apart(const Block& block) -> bool {
+  bool out = true;
+  post_order(block.body, [&](const Stmt& stmt) {
+    const auto* store = stmt.as<BufferStore>();
+    if (!store) { return; }
+    out = out && std::all_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& iter) {
+      return iter.kind != IterKind::Spatial || is_one(iter.dom.extent) || std::any_of(store->indices.begin(), store->indices.end(), [&](const Expr& e) { return e.get() == iter.var.get(); });
+    });
+  }, [](const Expr&) {});
+  return out;
+}
 
 auto changed_stores(const Block& block, const BlockLoops& before, const BlockLoops& now) -> StoresMeet {
   const Body body(block);

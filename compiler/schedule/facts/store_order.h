@@ -32,7 +32,8 @@ struct StoresMeet {
   [[nodiscard]] auto text(const Block& block) const -> std::string;
 };
 
-/// True if the indices alone show that each instance stores to elements of its own. False: it may, or not.
+/// True if the indices alone show that each instance stores to elements of its own. False: it may, or not. It is cheap: callers ask it
+/// before they compare stores.
 [[nodiscard]] auto stores_apart(const Block& block) -> bool;
 
 /// Compares the stores of a block under two nests of loops, each with the iter values of the block. The last store to an element decides; all stores count if some

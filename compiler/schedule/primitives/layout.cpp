@@ -717,6 +717,7 @@ struct TransformBlockLayout {
   // Instances that store different values to one element keep their order, as far as the order decides which value stays.
   static auto require_same_stores(const Context& cx, const Place& place, const Plan& plan, const Indices& indices) -> Status {
     const Block& block = *place.block();
+    if (stores_apart(block)) { return ok(); }
     BlockLoops before{{}, indices.vars, bool_imm(true)}, now{{}, plan.old_values, bool_imm(true)};
     for (size_t i = 0; i < indices.vars.size(); ++i) { before.loops.emplace_back(block.iter_vars[i].var, block.iter_vars[i].dom); }
     for (const IterVar& iter : plan.iters) { now.loops.emplace_back(iter.var, iter.dom); }

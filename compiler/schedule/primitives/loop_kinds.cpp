@@ -243,6 +243,7 @@ auto check_elements_apart(const Context& cx, const LoopArg& loop, const Place& p
 auto check_stores_apart(const Context& cx, const LoopArg& loop, const Place& place, ForKind kind) -> Status {
   const FuncState& func = *loop.func;
   const Block& block = *place.block();
+  if (stores_apart(block)) { return ok(); }
   for (int i = place.index + 1; i < place.end; ++i) { if (func.places()[i].is_block()) { return ok(); } }
   bool is_spatial = std::all_of(block.iter_vars.begin(), block.iter_vars.end(), [](const IterVar& iter) { return iter.kind == IterKind::Spatial; });
   if (is_one(loop.loop().extent) || block.init || !is_spatial) { return ok(); }

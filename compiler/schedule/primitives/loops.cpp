@@ -519,15 +519,15 @@ struct Reorder {
   static auto check_last_stores(const Context& cx, const FuncState& func, const Place& place, const Plan& plan) -> Status {
     if (!func.child_blocks(place).empty()) { return ok(); }
     const Block& block = *place.block();
+    // Updates of one element may run in another order, up to the rounding of reals.
+    const bool reads = reads_what_it_stores(block);
+    if (reads ? updates_commute(block) : stores_apart(block)) { return ok(); }
     BlockLoops before{loop_domains(func, place), place.realize->iter_values.to_vector(), place.realize->predicate};
     auto first = std::find_if(before.loops.begin(), before.loops.end(), [&](const auto& loop) { return loop.first == plan.chain.front()->loop->var; });
     for (auto it = before.loops.begin(); it != first; ++it) { it->second.extent = one(it->second.extent.dtype()); }
     BlockLoops now = before;
     auto at = now.loops.begin() + (first - before.loops.begin());
     for (const For* loop : plan.order) { *at++ = {loop->var, Range{loop->min, loop->extent}}; }
-    // Updates of one element may run in another order, up to the rounding of reals.
-    const bool reads = reads_what_it_stores(block);
-    if (reads && updates_commute(block)) { return ok(); }
     const StoresMeet meet = reads ? changed_accesses(block, before, now) : changed_stores(block, before, now);
     if (meet.answer != StoresMeet::Answer::Differ) { return ok(); }
     const For* outer = nullptr;               // the first loop that moves, and the one that takes its position
